@@ -5,8 +5,6 @@
 //
 //   forward  Y = X * W    data  dX = dY * W'
 //
-// In half precision the gradient of the weights copies images whose rows are no multiples of 4 bytes.
-//
 // Source: this project's records of an H100 (calibrate/records/h100_sxm): each such call is one kernel of
 // cuBLAS, in half precision as fast as that of NHWC images where rows are multiples of 16 bytes. PyTorch 2.11
 // runs ResNet-50 in TF32 (calibrate/runs/train.py) with 43 copies to NHWC and 21 back in the forward pass, 92
@@ -35,10 +33,23 @@ namespace tbdsim {
   return one_tap && c.stride_height * c.stride_width == 1 && c.groups == 1 && !c.transposed;
 }
 
-// True if this pass of an image product copies its images to NHWC.
+// True if this pass of a convolution that could be an image product copies its images to NHWC instead. In half
+// precision an image's rows of 196 or 49 pixels are no multiples of 16 bytes, and products of such rows are slow
+// (costmodel/families/row_alignment.h): the library copies images where that takes less time, which is where
+// channels and filters are many. Their width, channels * filters / (channels + filters), is the number of
+// multiply-adds for each number copied. Copies begin between widths of 55 and 75 where rows are multiples of 2
+// bytes, between 210 and 280 where they are of 8 (the same records, steps in fp16: 130 such convolutions); of
+// rows of 4 there were none, 120 lies between. The gradient of the weights copies images of odd rows always.
 [[nodiscard]] inline bool copies_images(const ConvShape& c, Phase phase, MathType math) {
-  constexpr std::int64_t kPixelsOf4Bytes = 2;
-  return is_half(math) && phase == Phase::backward_weights && c.height * c.width % kPixelsOf4Bytes != 0;
+  constexpr std::int64_t kAligned = 8, kOf8Bytes = 4, kOf4Bytes = 2;  // pixels
+  constexpr double kWidthOf8Bytes = 240, kWidthOf4Bytes = 120, kWidthOf2Bytes = 65;
+  const std::int64_t pixels = c.height * c.width;
+  if (!is_half(math) || pixels % kAligned == 0) return false;
+  const bool odd = pixels % kOf4Bytes != 0;  // rows of 2 bytes
+  if (phase == Phase::backward_weights && odd) return true;
+  const auto channels = static_cast<double>(c.channels), filters = static_cast<double>(c.filters);
+  const double width = channels * filters / (channels + filters);
+  return width >= (odd ? kWidthOf2Bytes : pixels % kOf8Bytes != 0 ? kWidthOf4Bytes : kWidthOf8Bytes);
 }
 
 // The products of the forward or the data pass.

@@ -29,7 +29,7 @@ std::string set_of(const Record& record) { return record.source.substr(0, record
 
 // True for convolutions of NCHW images on tensor cores whose kernels were counted: the time of a call holds
 // the copies to NHWC and back, which are kernels of their own in a step, but for groups
-// (convolution_geometry.h, bytes_of_layout_copies). Tables without a count (DeepBench) are of cuDNN 7, whose
+// (convolution_groups.h, copies_around_groups). Tables without a count (DeepBench) are of cuDNN 7, whose
 // kernels take NCHW.
 bool holds_copies(const Record& record) {
   const bool on_tensor_cores = record.layout == "NCHW" && record.precision != "fp32" && record.kernels > 0;
@@ -51,6 +51,7 @@ std::vector<Sample<Family>> samples_of(std::span<const Record> records, const Gp
     Sample<Family> s;
     s.call = *mine;
     s.hardware = hardware_of(gpu, math);
+    if (math == MathType::tf32) s.hardware.across_k = tf32_across_k(gpu);
     s.unmeasured = limit_of_unmeasured(gpu, math);
     s.gpu = record.gpu;
     s.block = record.generation + "/" + record.precision;

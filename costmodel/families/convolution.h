@@ -154,16 +154,18 @@ struct ConvFamily {
   static double executed(const Sizes& call, const Choice& choice) { return conv_executed(call, choice); }
   static double bytes(const Call& call) { return Sizes(call).tensors; }
   static double operand_bytes(const Call& call) { return bytes(call); }
-  // Libraries have kernels for one pass, filter size and stride, others for groups of channels and for
-  // dilation, and in half precision others for channels that are not padded.
+  // Libraries have kernels for one pass, filter size and stride, others for groups of channels, of one channel
+  // and for dilation, and in half precision others for channels that are not padded; frameworks have their own.
   static std::uint64_t group(const Call& c) {
     const bool unaligned = c.element_bytes == 2 && !pads_channels(c) && conv_padding(c) > 1;
     const auto stride = static_cast<std::uint64_t>(c.stride_height * c.stride_width);
     const auto height = static_cast<std::uint64_t>(c.kernel_height);
     const auto width = static_cast<std::uint64_t>(c.kernel_width);
     const bool dilated = c.dilation_height * c.dilation_width > 1;
+    const bool depthwise = c.groups > 1 && c.groups == c.channels;
     return std::uint64_t{dilated} << 63U | std::uint64_t{c.groups > 1} << 62U |
-           std::uint64_t{c.channels_last} << 61U | stride << 32U | height << 18U | width << 4U |
+           std::uint64_t{c.channels_last} << 61U | std::uint64_t{depthwise} << 60U |
+           std::uint64_t{c.framework_kernel} << 59U | stride << 32U | height << 18U | width << 4U |
            std::uint64_t{unaligned} << 3U | static_cast<std::uint64_t>(c.phase);
   }
   // Batches count half as much as channels: a layer at another batch is the nearest call there is.
@@ -226,9 +228,25 @@ struct ConvTraffic {
               .bandwidth = weights ? F::kWeightsBandwidth : F::kBandwidth,
               .serialized_bandwidth = F::kBandwidth,
               .overlapped = c.tensors,
-              .serialized = (weights ? 2 * conv_workspace(c, choice) : 0) + bytes_of_layout_copies(c)};
+              .serialized = weights ? 2 * conv_workspace(c, choice) : 0};
     }
   }
+}
+
+// True for products of the data pass that leave out the zeros between the strides: cuDNN's tensor-core kernels from
+// Ampere on (strided_dgrad in their names).
+[[nodiscard]] inline bool skips_zeros(const ConvSizes& c, const Choice& choice, const Hardware& hardware) {
+  constexpr double kAmpere = 80;
+  return c.phase == Phase::backward_data && hardware.compute_capability >= kAmpere &&
+         is_implicit(choice.algorithm);
+}
+
+inline constexpr double kKernelsOfPadding = 3;  // both images and the filters
+
+// Copies of images around a product on tensor cores that are part of its call. Those of NCHW images around dense
+// convolutions are kernels of their own (graphs/layers/conv2d.cpp).
+[[nodiscard]] inline ConvCopies copies_around(const ConvSizes& c, const Choice& choice) {
+  return c.groups > 1 ? copies_around_groups(c, choice) : ConvCopies{.bytes = c.padding_bytes};
 }
 
 template <class T>
@@ -246,15 +264,24 @@ ConvWork<T> ConvFamily::work(const Sizes& call, const Choice& choice, const T& o
   const ConvTraffic traffic = conv_traffic(call, choice);
   T overhead = traffic.kernels * p[kLaunch];
   if (choice.splits > 1) overhead = overhead + p[kSplit];
-  const bool shared = choice.algorithm == Algorithm::group_tiles;
-  const double padding = hardware.tensor_cores && !shared ? conv_padding(call) : 1;
   T efficiency = p[traffic.efficiency];
   if (call.phase == Phase::backward_weights) efficiency = efficiency * hardware.across_k;
-  if (padding > 1) efficiency = efficiency * (call.groups > 1 ? T(1) : p[kUnaligned]) / padding;
+  double overlapped_bytes = traffic.overlapped, serialized_bytes = traffic.serialized;
+  if (hardware.tensor_cores) {
+    const double padding = choice.algorithm == Algorithm::group_tiles ? 1 : conv_padding(call);
+    if (padding > 1) efficiency = efficiency * (call.groups > 1 ? T(1) : p[kUnaligned]) / padding;
+    if (skips_zeros(call, choice, hardware))
+      efficiency = efficiency * (call.stride_height * call.stride_width);
+    overlapped_bytes -= bytes_passed_over(call);
+    const ConvCopies copies = copies_around(call, choice);
+    serialized_bytes += copies.bytes;
+    overhead = overhead + copies.instructions * ConvUnitTimes<double>(hardware, {1, 1}).instruction;
+    if (call.padding_bytes > 0) overhead = overhead + kKernelsOfPadding * p[kLaunch];
+  }
   T serialized(0);
-  if (traffic.serialized != 0) serialized = traffic.serialized / p[traffic.serialized_bandwidth];
+  if (serialized_bytes != 0) serialized = serialized_bytes / p[traffic.serialized_bandwidth];
   if (traffic.filters > 0) serialized = serialized + traffic.filters / p[traffic.bandwidth];
-  const T overlapped = traffic.overlapped / p[traffic.bandwidth];
+  const T overlapped = overlapped_bytes / p[traffic.bandwidth];
   return {operations / efficiency, overlapped, serialized, overhead};
 }
 

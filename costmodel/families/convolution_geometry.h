@@ -4,6 +4,8 @@
 // ("weights").
 #pragma once
 
+#include <algorithm>
+
 #include "costmodel/call.h"
 #include "costmodel/families/thread_blocks.h"
 
@@ -46,27 +48,40 @@ struct ConvRoles {
   return pads == PadsChannels::always || (pads == PadsChannels::half && c.element_bytes == 2);
 }
 
-// Channels or filters as tensor cores take them: multiples of 8, in each of the convolution's groups.
-[[nodiscard]] inline double in_eights(double channels, double groups) {
-  return 8 * groups * ceil_nonneg(channels / (8 * groups));
+// Channels or filters as tensor cores take them: multiples of 16 bytes, in each of the convolution's groups. 8 of half
+// precision, 4 of TF32 (aligna4_alignc4 in the names of the H100's kernels for three channels).
+[[nodiscard]] inline double aligned_channels(double channels, const ConvCall& c) {
+  const double of_group = 16 / c.element_bytes * c.groups;
+  return of_group * ceil_nonneg(channels / of_group);
 }
 
 // The call that is computed in place of `c`: with padded channels and filters, if they are padded.
 [[nodiscard]] inline ConvCall padded(ConvCall c) {
   if (!pads_channels(c)) return c;
-  c.channels = in_eights(c.channels, 1);
-  c.filters = in_eights(c.filters, 1);
+  c.channels = aligned_channels(c.channels, c);
+  c.filters = aligned_channels(c.filters, c);
   return c;
 }
 
-// Multiply-adds of a call with channels and filters in multiples of 8 over those of the call, 1 where they
-// are such. The results of a group fill a tile anyway (convolution_grid.h): of its sums alone the depth is
-// padded.
+// Multiply-adds of a call with aligned channels and filters over those of the call, 1 where they are aligned.
+// The results of a group fill a tile anyway (convolution_grid.h): of its sums alone the depth is padded.
 [[nodiscard]] inline double conv_padding(const ConvCall& c) {
-  if (c.groups == 1) return in_eights(c.channels, 1) * in_eights(c.filters, 1) / (c.channels * c.filters);
+  if (c.groups == 1)
+    return aligned_channels(c.channels, c) * aligned_channels(c.filters, c) / (c.channels * c.filters);
   if (c.phase == Phase::backward_weights) return 1;
   const double summed = c.phase == Phase::backward_data ? c.filters : c.channels;
-  return in_eights(summed, c.groups) / summed;
+  return aligned_channels(summed, c) / summed;
+}
+
+// Bytes read and written by copies of the images whose channels are padded (nhwcAddPaddingKernel in the steps of
+// an H100, calibrate/records/h100_sxm): each pass reads or writes both images. Filters of one tap are
+// multiplied by kernels for any alignment instead.
+[[nodiscard]] inline double bytes_of_padding(const ConvCall& c, const ConvCall& to) {
+  if (c.kernel_height * c.kernel_width == 1) return 0;
+  const double input = to.channels > c.channels ? c.images * c.height * c.width * (c.channels + to.channels) : 0;
+  const double output =
+      to.filters > c.filters ? c.images * c.out_height * c.out_width * (c.filters + to.filters) : 0;
+  return c.element_bytes * (input + output);
 }
 
 // A call with the sizes that all its algorithms share, of padded channels where they are padded.
@@ -83,8 +98,12 @@ struct ConvSizes : ConvCall {
   double patches = images * ceil_nonneg(roles.height / 4) * ceil_nonneg(roles.width / 4);
   double nonfused_products = kernel_height == 3 ? 36 : 64;
   double nonfused_elements = nonfused_products * (patches * (channels + filters) + weights);
+  double padding_bytes = 0;  // read and written by copies of images to and from padded channels
 
-  ConvSizes(const ConvCall& call) : ConvCall(padded(call)) {}  // NOLINT(google-explicit-constructor)
+  ConvSizes(const ConvCall& call)  // NOLINT(google-explicit-constructor)
+      : ConvCall(padded(call)) {
+    if (pads_channels(call)) padding_bytes = bytes_of_padding(call, *this);
+  }
 };
 
 // FFT tiling cuts the padded input into tiles of 32 x 32, each of which yields (33 - R) * (33 - S) results.
@@ -108,11 +127,12 @@ inline constexpr double kFftBins = 32 * 17;
 }
 [[nodiscard]] inline double fft_filter_elements(const ConvSizes& c) { return 2 * kFftBins * c.weights; }
 
-// Bytes read and written by copies of NCHW images around products of groups on tensor cores, which take NHWC.
-// Copies around other products are kernels of their own (graphs/layers/conv2d.cpp).
-[[nodiscard]] inline double bytes_of_layout_copies(const ConvSizes& c) {
-  if (c.groups == 1 || c.channels_last || c.element_bytes > 2) return 0;
-  return 2 * (c.tensors - c.element_bytes * c.weights * c.taps);
+// Bytes of the input that no window covers, where the filter is narrower than the stride: NHWC pixels are read one
+// by one.
+[[nodiscard]] inline double bytes_passed_over(const ConvSizes& c) {
+  if (c.phase == Phase::backward_data) return 0;
+  const double pixels = c.height * c.width - c.out_height * c.out_width * c.taps;
+  return c.element_bytes * c.images * c.channels * std::max(pixels, 0.0);
 }
 
 // Bytes of scratch memory of an algorithm.

@@ -2,8 +2,7 @@
 // blocks.
 #pragma once
 
-#include <cmath>
-
+#include "costmodel/families/convolution_groups.h"
 #include "costmodel/families/direct_convolution.h"
 
 namespace tbdsim {
@@ -26,9 +25,6 @@ inline constexpr Choice kWinogradChoice{Algorithm::winograd, 8, 16, 1};
   return (tile > 32 && tile >= 2 * results) || (tile < 64 && results > 128);
 }
 
-// Channels of a tile that groups share.
-inline constexpr double kSharedTile = 64;
-
 // The matrix products of an algorithm.
 [[nodiscard]] inline ConvProduct conv_product(const ConvSizes& c, Algorithm algorithm) {
   const bool weights = c.phase == Phase::backward_weights;
@@ -46,12 +42,8 @@ inline constexpr double kSharedTile = 64;
     }
     case Algorithm::col2im:
       return {.m = c.channels * c.taps, .n = c.outputs, .depth = c.filters};
-    case Algorithm::group_tiles: {  // as many groups at a time as fill a tile: most of a sum's products are
-                                    // zeros
-      ConvCall shared = c;
-      shared.groups = c.channels / kSharedTile;
-      return conv_product(shared);
-    }
+    case Algorithm::group_tiles:
+      return conv_product(in_shared_tiles(c));
     default:
       return c.product;
   }
@@ -80,22 +72,12 @@ inline constexpr Choice kDirectChoice{.algorithm = Algorithm::direct};
 // True for calls that a direct kernel can compute.
 [[nodiscard]] inline bool has_direct(const ConvCall& c) { return c.groups > 1 || c.framework_kernel; }
 
-// True for groups that cuDNN's tensor-core kernels multiply several at a time: g16, g8, g4 and g2 in the
-// names of kernels for 4, 8, 16 and 32 channels a group (calibrate/records/h100_sxm; sm80_xmma, kernels of
-// any chip from Ampere on). All of them were timed with 32 groups. Other groups have none: RegNets of 16
-// channels a group, 4 to 48 groups, train on an RTX 3090 at half the rate in NCHW and at a tenth in NHWC.
-[[nodiscard]] inline bool shares_tiles(const ConvCall& c) {
-  const double channels = c.channels / c.groups;
-  const bool is_known = channels == 4 || channels == 8 || channels == 16 || channels == 32;
-  return is_known && c.filters == c.channels && std::fmod(c.groups, 32) == 0;
-}
-
 // True for chips for which cuDNN 8 has products of other groups of NHWC images on tensor cores: an estimate,
 // chips with HBM. An RTX 3090 has none (RegNets trained in that layout by PyTorch 1.10 to 1.12 take 2 to 5
 // times as long as in NCHW).
 [[nodiscard]] inline bool has_nhwc_groups(const ConvCall& c, const Hardware& hardware) {
   constexpr double kVolta = 70;
-  return hardware.tensor_cores && hardware.compute_capability >= kVolta && (hardware.hbm || shares_tiles(c));
+  return hardware.tensor_cores && hardware.compute_capability >= kVolta && (hardware.hbm || shares_tiles(c) || pads_groups(c, hardware));
 }
 
 // True for calls that nothing else computes.
@@ -153,11 +135,9 @@ template <class Visit>
                            });
     }
   };
-  if (shares_tiles(call)) {
-    over(Algorithm::group_tiles, kTilesOfGroups);
-  } else {
-    over(Algorithm::implicit_gemm, kTilesOfOneGroup);
-  }
+  const bool shared = shares_tiles(call);
+  if (shared || pads_groups(call, hardware)) over(Algorithm::group_tiles, kTilesOfGroups);
+  if (!shared) over(Algorithm::implicit_gemm, kTilesOfOneGroup);
 }
 
 // Calls visit(choice, grid) for every choice whose workspace is within the call's limit, but for the direct

@@ -11,8 +11,9 @@
 //   data      N C H W    (K / G) R S: those between the strides are skipped one by one
 //   weights   N K P Q    (C / G) R S: each pixel adds to every weight of its filters
 //
-// 128: kIssuedPerClock; 512 threads on an SM hide their latency; start and each: counts of instructions, by
-// who wrote the kernel (DirectKernel).
+// 128: kIssuedPerClock; 512 threads on an SM hide their latency; start and each: counts of instructions of
+// the kernel (DirectKernel). Gradients by the weights in a framework's own kernel:
+// instructions_of_own_weights.
 #pragma once
 
 #include <algorithm>
@@ -21,60 +22,96 @@
 
 namespace tbdsim {
 
-// Instructions of a thread: to find its place, and for each multiply-add by pass.
+// Instructions of a thread: to find its place, and for each multiply-add.
 struct DirectKernel {
-  double start, forward, data, weights;
+  double start, each;
 };
 
-// PyTorch, aten/src/ATen/native/cuda/DepthwiseConv2d.cu: four divisions find a pixel, each tap compares its
-// place with the image's borders. TensorFlow's and MXNet's (depthwise_conv_op_gpu.cu.cc,
-// depthwise_convolution_tf.cuh) do the same. Forward: filters of 3 x 3 to 31 x 31 on an RTX 2080 Ti (Ding et
-// al., "Scaling Up Your Kernels to 31x31", CVPR 2022, table 1, PyTorch, from memory): 400 instructions for 3
-// x 3, 1,300 for 7 x 7, 18 a tap for 31 x 31. ConvMixer (7 x 7) trained by PyTorch 1.12 agrees, with half as
-// many more for weights.
-inline constexpr DirectKernel kOfFramework{.start = 400, .forward = 19, .data = 19, .weights = 27};
-// cuDNN, one channel a group, images in NCHW: chosen by a fit to networks trained by PyTorch 1.12 with
-// cuDNN 8.3 on an RTX 3090 (timm's benchmark, the quarter of its models that is for fitting; LCNet, FBNetV3
-// and others), with factors for all other kernels free.
-inline constexpr DirectKernel kOfLibraryDepthwise{.start = 60, .forward = 5, .data = 5, .weights = 7};
-// Several channels a group, NCHW: conv2d_grouped_direct_kernel, dgrad2d_..., wgrad2d_... take 40 to 45, 31 to
-// 35 and 59 to 79 instructions a multiply-add with 4, 8, 16 and 32 channels a group, in fp16 as in fp32
-// (calibrate/records/h100_sxm).
-inline constexpr DirectKernel kOfLibraryGroups{.start = 0, .forward = 40, .data = 32, .weights = 60};
-// One channel a group, NHWC: filters of 3 x 3 and 5 x 5 on an H100 (the same records, 49 calls: median error
-// 11 % forward and by the input, 21 % by the weights). An RTX 3090's networks, of which nothing was fitted,
-// come out 6.9 % off in the mean (7.5 % with constants that were fitted to them; the quarter that may be
-// looked at).
-inline constexpr DirectKernel kOfLibraryNhwcDepthwise{
-    .start = 30, .forward = 2.75, .data = 2.75, .weights = 8.5};
-// The gradient by the input where the filter moves by two pixels and more has no such kernel:
-// dgrad2d_grouped_direct_kernel, at 0.1 of the bandwidth (the same records: 5 calls, 1 %).
-inline constexpr DirectKernel kOfLibraryNhwcStrided{.start = 260, .forward = 0, .data = 40, .weights = 0};
-// Several channels a group, NHWC: a fit to RegNet and NFNet of the RTX 3090's networks above.
-inline constexpr DirectKernel kOfLibraryNhwcGroups{.start = 900, .forward = 6.5, .data = 6.5, .weights = 6.5};
+[[nodiscard]] inline bool is_strided(const ConvCall& c) { return c.stride_height * c.stride_width > 1; }
 
-[[nodiscard]] inline const DirectKernel& direct_kernel(const ConvCall& c) {
-  if (c.framework_kernel) return kOfFramework;
-  const bool depthwise = c.groups == c.channels;
-  if (!c.channels_last) return depthwise ? kOfLibraryDepthwise : kOfLibraryGroups;
-  if (!depthwise) return kOfLibraryNhwcGroups;
-  const bool strided = c.stride_height * c.stride_width > 1;
-  return strided && c.phase == Phase::backward_data ? kOfLibraryNhwcStrided : kOfLibraryNhwcDepthwise;
+// PyTorch, aten/src/ATen/native/cuda/DepthwiseConv2d.cu, forward and by the input: divisions find a pixel,
+// each tap compares its place with the image's borders. TensorFlow's and MXNet's
+// (depthwise_conv_op_gpu.cu.cc, depthwise_convolution_tf.cuh) do the same. Filters of 1, 3 and 5 have kernels
+// with unrolled loops: an H100 (calibrate/records/h100_sxm, 86 calls of 3 x 3 and 5 x 5 in three types, with
+// either stride: 1.5 to 2.5 % in the mean). Others: 7 x 7 to 31 x 31 on an RTX 2080 Ti (Ding et al., "Scaling
+// Up Your Kernels to 31x31", CVPR 2022, table 1, PyTorch, from memory); ConvMixer trained by PyTorch 1.12.
+[[nodiscard]] inline DirectKernel own_kernel(const ConvCall& c) {
+  const double filter = c.kernel_height;
+  const bool unrolled = filter == c.kernel_width && (filter == 1 || filter == 3 || filter == 5);
+  if (!unrolled) return {.start = 400, .each = 19};
+  if (c.phase == Phase::forward) return {.start = 175, .each = 16.5};
+  return is_strided(c) ? DirectKernel{.start = 450, .each = 11.5} : DirectKernel{.start = 530, .each = 4.2};
+}
+
+// cuDNN, one channel a group, images in NCHW. Stride 1: chosen by a fit to networks trained by PyTorch 1.12
+// with cuDNN 8.3 on an RTX 3090 (timm's benchmark, the quarter of its models that is for fitting; LCNet,
+// FBNetV3 and others), with factors for all other kernels free; an H100 agrees forward and by the input.
+// Other strides: the H100's 14 calls.
+[[nodiscard]] inline DirectKernel library_depthwise(const ConvCall& c) {
+  if (c.phase == Phase::backward_weights) return {.start = 60, .each = 7};
+  if (!is_strided(c)) return {.start = 60, .each = 5};
+  return c.phase == Phase::forward ? DirectKernel{.start = 75, .each = 15}
+                                   : DirectKernel{.start = 470, .each = 3.5};
+}
+
+// The same in NHWC: conv2d_c1_k1_nhwc_specialized and its like in the steps of an H100 (the same records).
+// Filters of 3 x 3 and 5 x 5: 187 calls, off by 12, 24 and 31 % in the mean by pass; by the input with a
+// stride 22 calls, 2 %. Wider ones: 7 x 7 in half precision, 8 calls by pass; in fp32 and TF32 the 11 of one
+// network, of which those by the input differ up to sevenfold.
+[[nodiscard]] inline DirectKernel library_nhwc_depthwise(const ConvCall& c) {
+  constexpr double kNarrow = 25, kWidestHalf = 2;  // taps; bytes
+  const bool wide = c.kernel_height * c.kernel_width > kNarrow;
+  const bool wide_fp32 = wide && c.element_bytes > kWidestHalf;
+  switch (c.phase) {
+    case Phase::backward_weights:
+      return wide_fp32 ? DirectKernel{.start = 0, .each = 140} : DirectKernel{.start = 60, .each = 4};
+    case Phase::backward_data:
+      if (wide_fp32) return {.start = 0, .each = 45};
+      if (is_strided(c)) return {.start = 27, .each = 9.25};
+      return wide ? DirectKernel{.start = 44, .each = 11.25} : DirectKernel{.start = 30, .each = 3};
+    default:
+      if (wide_fp32) return {.start = 0, .each = 13.7};
+      return wide ? DirectKernel{.start = 35, .each = 5} : DirectKernel{.start = 30, .each = 2.75};
+  }
+}
+
+// cuDNN, several channels a group, NCHW: conv2d_grouped_direct_kernel, dgrad2d_..., wgrad2d_... take 40 to
+// 45, 31 to 35 and 59 to 79 instructions a multiply-add with 4, 8, 16 and 32 channels a group, in fp16 as in
+// fp32 (the same records). NHWC: a fit to RegNet and NFNet of the RTX 3090's networks above.
+[[nodiscard]] inline DirectKernel library_groups(const ConvCall& c) {
+  if (c.channels_last) return {.start = 900, .each = 6.5};
+  const bool weights = c.phase == Phase::backward_weights;
+  return {.start = 0, .each = weights ? 60.0 : c.phase == Phase::backward_data ? 32.0 : 40.0};
+}
+
+[[nodiscard]] inline DirectKernel direct_kernel(const ConvCall& c) {
+  if (c.framework_kernel) return own_kernel(c);
+  if (c.groups != c.channels) return library_groups(c);
+  return c.channels_last ? library_nhwc_depthwise(c) : library_depthwise(c);
 }
 
 inline constexpr double kDirectBandwidth = 0.8;
 
+// Instructions of PyTorch's own kernel for gradients by the weights (conv_depthwise2d_grad_weight_kernel): a
+// block of 256 threads sums one tap of a filter, a warp an image at a time, 32 pixels at a time; three and a
+// half blocks on an SM hide their latency. Counts: 43 calls on an H100 in three types, 7 % in the mean.
+[[nodiscard]] inline double instructions_of_own_weights(const ConvSizes& c, double sm_count) {
+  constexpr double kOfPixel = 48, kOfImage = 100, kWarp = 32, kBlocksToHideLatency = 3.5;
+  const double blocks = std::max(c.filters * (c.channels / c.groups) * c.taps, kBlocksToHideLatency * sm_count);
+  const double steps = ceil_nonneg(c.out_height * c.out_width / kWarp);
+  return blocks * c.images * kWarp * (kOfPixel * steps + kOfImage);
+}
+
 // Instructions of all threads.
 [[nodiscard]] inline double direct_instructions(const ConvSizes& c, double sm_count) {
   constexpr double kThreadsToHideLatency = 512;  // on an SM
-  const DirectKernel& kernel = direct_kernel(c);
+  if (c.framework_kernel && c.phase == Phase::backward_weights)
+    return instructions_of_own_weights(c, sm_count);
+  const DirectKernel kernel = direct_kernel(c);
   const bool data = c.phase == Phase::backward_data;
   const double results = data ? c.images * c.channels * c.height * c.width : c.outputs * c.filters;
   const double depth = (data ? c.filters : c.channels) / c.groups * c.taps;
-  const double each = data                                 ? kernel.data
-                      : c.phase == Phase::backward_weights ? kernel.weights
-                                                           : kernel.forward;
-  return std::max(results, kThreadsToHideLatency * sm_count) * (kernel.start + each * depth);
+  return std::max(results, kThreadsToHideLatency * sm_count) * (kernel.start + kernel.each * depth);
 }
 
 }  // namespace tbdsim

@@ -128,15 +128,15 @@ class Conv2d : public Layer {
            tbdsim::knows_image_products(how.precision.convolution_math(), how.lowering);
   }
 
-  [[nodiscard]] bool by_image(const LayerContext& site, const LoweringContext& how) const {
-    return knows_image_products(how) && is_image_product(conv_shape(site, how));
+  [[nodiscard]] bool by_image(const LayerContext& site, const LoweringContext& how, Phase phase) const {
+    const ConvShape shape = conv_shape(site, how);
+    return knows_image_products(how) && is_image_product(shape) &&
+           !copies_images(shape, phase, how.precision.convolution_math());
   }
 
-  // True if the pass copies what it reads of images to another layout.
+  // True if the pass copies images to another layout.
   [[nodiscard]] bool copies(const LayerContext& site, const LoweringContext& how, Phase phase) const {
-    if (!transposes(how) || as_gemm(how.lowering)) return false;
-    return !by_image(site, how) ||
-           copies_images(conv_shape(site, how), phase, how.precision.convolution_math());
+    return transposes(how) && !as_gemm(how.lowering) && !by_image(site, how, phase);
   }
 
   // A pass with the copies around it. A result is copied back after it, but where the product may run without
@@ -201,7 +201,7 @@ class Conv2d : public Layer {
       kernel.kind = KernelKind::gemm;
       kernel.op = "conv_1x1";
       kernel.shape = gemm_shape(site, phase);
-    } else if (phase != Phase::backward_weights && is_half(kernel.math) && by_image(site, how)) {
+    } else if (phase != Phase::backward_weights && is_half(kernel.math) && by_image(site, how, phase)) {
       kernel.kind = KernelKind::gemm;
       kernel.op = "conv_1x1";
       kernel.shape = image_products(conv_shape(site, how), phase);

@@ -79,14 +79,15 @@ class Convolution {
   [[nodiscard]] bool knows_image_products() const {
     return !channels_last_ && tbdsim::knows_image_products(math_, site_.how.lowering);
   }
-  [[nodiscard]] bool by_image() const {
-    return knows_image_products() && !a_.transposed && is_image_product(shape());
+  [[nodiscard]] bool by_image(Phase phase) const {
+    return knows_image_products() && !a_.transposed && is_image_product(shape()) &&
+           !copies_images(shape(), phase, math_);
   }
 
   // cuDNN convolves NCHW, or on tensor cores the lowering's layout; other images are copied to it, and
   // results written back by the convolution itself up to version 8.
   [[nodiscard]] bool transposes(Phase phase) const {
-    if (a_.groups > 1 || (by_image() && !copies_images(shape(), phase, math_))) return false;
+    if (a_.groups > 1 || by_image(phase)) return false;
     const Layout layout = channels_last_ ? Layout::nhwc : Layout::nchw;
     return layout != (math_ == MathType::fp32 ? Layout::nchw : site_.how.lowering.tensor_core_layout);
   }
@@ -116,7 +117,7 @@ class Convolution {
     if (transposes(phase) && !has_one_pixel(site_, a_.x))
       kernel.scratch_bytes = x + y;  // the transposed copies
     kernel.shape = shape();
-    if (phase != Phase::backward_weights && is_half(math_) && by_image()) {
+    if (phase != Phase::backward_weights && is_half(math_) && by_image(phase)) {
       kernel.kind = KernelKind::gemm;
       kernel.op = "conv_1x1";
       kernel.shape = image_products(shape(), phase);
