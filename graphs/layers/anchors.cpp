@@ -28,10 +28,15 @@ std::vector<double> numbers_of(const SpecNode& node, double least, double most) 
   return numbers;
 }
 
+// Rows that are joined to those of other maps (slices) have a slice of memory as their gradient, which the
+// network's layers need in one piece; images of NHWC have an anchor's numbers side by side.
+enum class Copied { never, always, slices };
+constexpr std::array<std::string_view, 3> kCopied = {"false", "true", "slices"};
+
 class AnchorRows : public MirroredLayer {
  public:
   explicit AnchorRows(SpecMap& keys) : values_(keys.at("values").count(1, kMostValues)) {
-    if (const auto copied = keys.find("copied")) copied_ = copied->flag();
+    if (const auto copied = keys.find("copied")) copied_ = static_cast<Copied>(copied->one_of(kCopied));
   }
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
@@ -42,19 +47,27 @@ class AnchorRows : public MirroredLayer {
     }
     return {in.rows * (elements_per_row(in) / values_), {values_}};
   }
-  [[nodiscard]] bool passes_gradient_through() const override { return !copied_; }
-  [[nodiscard]] bool runs_in_place(const Lowering&) const override { return !copied_; }
+  [[nodiscard]] bool passes_gradient_through() const override { return copied_ == Copied::never; }
+  [[nodiscard]] bool runs_in_place(const Lowering& lowering) const override {
+    return !is_copied(lowering, Phase::forward);
+  }
 
  private:
   void run(const LayerContext& site, const LoweringContext& how, Phase phase,
            std::vector<Kernel>& kernels) const override {
-    if (!copied_) return;
+    if (!is_copied(how.lowering, phase)) return;
     const Size x = stored_bytes(site.output, how.precision);
     kernels.push_back(memory_kernel(KernelKind::transpose, phase, "anchor_rows", site.output, 0, x, x));
   }
 
+  // Rows are another view of the memory where they are not copied.
+  [[nodiscard]] bool is_copied(const Lowering& lowering, Phase phase) const {
+    if (copied_ != Copied::slices) return copied_ == Copied::always;
+    return phase != Phase::forward || lowering.layout == Layout::nchw;
+  }
+
   std::int64_t values_;  // of an anchor
-  bool copied_ = false;  // or only another view of the same memory
+  Copied copied_ = Copied::never;
 };
 
 // Anchors of every size and shape around every multiple of `stride` pixels, as TensorFlow's grid has them;

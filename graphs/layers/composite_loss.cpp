@@ -17,16 +17,6 @@ constexpr Term kLogistic[] = {{"neg", 1, 1, 3}, {"clamp", 1, 1},  {"sub", 1, 1},
                               {"mul", 2, 1},    {"exp", 1, 1, 2}, {"sub", 2, 1},
                               {"add", 2, 1, 3}, {"log", 1, 1},    {"mean", 1, 0}};
 constexpr Term kLogisticBackward[] = {{"sigmoid", 1, 1}, {"sub", 2, 1}, {"mul", 1, 1}};
-// Cross entropy of the logistic function, weighted by how far a score is from its target (Lin et al., "Focal
-// Loss", ICCV 2017). As google/automl's EfficientDet writes it in TensorFlow: the targets of all classes, the
-// logistic function, the cross entropy of scores, p_t, a power, alpha's factor, their product, a sum; and
-// back through each (the number of operators is derived, not traced). Fused, as DeepLearningExamples'
-// EfficientDet has it: one kernel that also writes what the backward pass multiplies by the loss's gradient.
-constexpr Term kFocal[] = {{"one_hot", 0, 1}, {"sigmoid", 1, 1}, {"logistic", 2, 1, 3}, {"mul", 2, 1, 3},
-                           {"pow", 1, 1},     {"select", 2, 1},  {"sum", 1, 0}};
-constexpr Term kFocalBackward[] = {{"mul", 2, 1, 5}, {"pow", 2, 1}, {"sigmoid", 2, 1}, {"add", 2, 1, 2}};
-constexpr Term kFusedFocal[] = {{"focal_loss", 1, 1}};
-constexpr Term kFusedFocalBackward[] = {{"focal_loss", 1, 1}};
 // 1 - 2 sum(p t) / (sum(p) + sum(t)) of each class, with p the softmax, and the cross entropy of the same
 // scores (MLPerf image_segmentation/pytorch model/losses.py DiceCELoss, from memory): targets of all classes,
 // products and sums.
@@ -79,12 +69,6 @@ std::unique_ptr<Layer> make_smooth_l1_loss(SpecMap& keys) {
   const auto given = keys.find("targets");
   const bool layer = !given || given->one_of({"layer", "given"}) == 0;
   return std::make_unique<CompositeLoss>(layer ? 2 : 1, kSmoothL1, kSmoothL1Backward);
-}
-
-std::unique_ptr<Layer> make_focal_loss(SpecMap& keys) {
-  const auto fused = keys.find("fused");
-  if (fused && fused->flag()) return std::make_unique<CompositeLoss>(1, kFusedFocal, kFusedFocalBackward);
-  return std::make_unique<CompositeLoss>(1, kFocal, kFocalBackward);
 }
 
 std::unique_ptr<Layer> make_dice_loss(SpecMap&) {

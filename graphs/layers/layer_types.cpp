@@ -165,7 +165,8 @@ constexpr LayerType kLayerTypes[] = {
     {"shift_positions", "each position one place later", make_shift_positions},
     {"copy", "a copy, as TensorFlow makes of parts", make_copy},
     {"anchor_rows",
-     "channels of every cell as a row for each anchor: values of a row, copied (false): by a transpose",
+     "channels of every cell as a row for each anchor: values of a row, copied (false; true: by a transpose; "
+     "slices: rows that are joined to others behind it, whose gradient is copied, and images of NCHW)",
      make_anchor_rows},
     {"inside_anchors", "anchors within the image: sizes, ratios, stride; reads the cells and the image",
      make_inside_anchors},
@@ -193,8 +194,14 @@ constexpr LayerType kLayerTypes[] = {
      "squared near the target, linear beyond; reads predictions and targets: targets (layer; given: by the "
      "loader)",
      make_smooth_l1_loss},
-    {"focal_loss", "logistic loss weighted by each score's distance from its target: fused (false)",
+    {"focal_loss",
+     "logistic loss weighted by each score's distance from its target: form (graph, torchvision, fused, "
+     "fused_images)",
      make_focal_loss},
+    {"anchor_box_loss",
+     "absolute difference of anchors' offsets from those of their objects, which it makes of all anchors; "
+     "reads anchor_rows of 4",
+     make_anchor_box_loss},
     {"hard_negative_loss",
      "softmax loss of boxes, {classes, boxes}, with an object and of the worst three times as many without",
      make_hard_negative_loss},

@@ -38,6 +38,7 @@ std::unique_ptr<Layer> make_spectral_norm(SpecMap& keys);
 std::unique_ptr<Layer> make_class_scale(SpecMap& keys);
 std::unique_ptr<Layer> make_dot_score(SpecMap& keys);
 std::unique_ptr<Layer> make_focal_loss(SpecMap& keys);
+std::unique_ptr<Layer> make_anchor_box_loss(SpecMap& keys);
 std::unique_ptr<Layer> make_dice_loss(SpecMap& keys);
 std::unique_ptr<Layer> make_hard_negative_loss(SpecMap& keys);
 std::unique_ptr<Layer> make_batch_norm(SpecMap& keys);

@@ -54,12 +54,13 @@ double samples_of_batch(const Submission& s, const BenchmarkRules& rules) {
 Scenario scenario_of(const Submission& s, const BenchmarkRules& benchmark, const SuiteRules& rules) {
   Cluster cluster = cluster_of(s, rules);
   cluster.method = benchmark.exchange;
+  const auto variant = benchmark.variants.find(s.gpu);
   return {.model = benchmark.model,
           .framework = benchmark.framework,
           .gpu = s.gpu,
           .batch = std::max<std::int64_t>(
               1, std::llround(samples_of_batch(s, benchmark) / static_cast<double>(s.gpus))),
-          .variant = benchmark.variant,
+          .variant = variant == benchmark.variants.end() ? benchmark.variant : variant->second,
           .precision = precision_of(rules, benchmark, s.precision, s.gpu),
           .target = benchmark.target,
           .sizes = benchmark.sizes,

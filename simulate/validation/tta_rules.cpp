@@ -80,6 +80,7 @@ BenchmarkRules read_benchmark(const SpecNode& node) {
     } else {
       rules.variant = m.at("variant").text();
       rules.framework = m.at("framework").text();
+      if (const auto variants = m.find("variants")) rules.variants = read_names(*variants);
     }
     if (const auto precisions = m.find("precisions")) rules.precisions = read_names(*precisions);
     if (const auto target = m.find("target")) rules.target = target->text();

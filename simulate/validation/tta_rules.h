@@ -25,8 +25,9 @@ struct ScriptedLayout {
 };
 
 struct BenchmarkRules {
-  std::string model, variant, framework;  // the last two are empty for a decoder that is divided
-  std::string target;                     // empty: none is known, and throughput alone is judged
+  std::string model, variant, framework;        // the last two are empty for a decoder that is divided
+  std::map<std::string, std::string> variants;  // of GPUs whose scripts choose another, by GPU
+  std::string target;                           // empty: none is known, and throughput alone is judged
   int runs = 1;
   int dropped = 0;       // of the fastest and of the slowest each
   Sizes sizes;           // other than the model's own

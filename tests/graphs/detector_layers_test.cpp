@@ -150,6 +150,17 @@ TEST(AnchorRows, ViewOrCopy) {
   EXPECT_FALSE(copy.layer->runs_in_place(copy.lowering));
 }
 
+// The gradient of joined rows is a slice, which is copied; the rows themselves are a view of NHWC images.
+TEST(AnchorRows, CopiesSlices) {
+  LayerBench joined{"{type: anchor_rows, values: 4, copied: slices}", {image(12, 4, 6)}};
+  EXPECT_EQ(joined.forward().size(), 1u);
+  joined.lowering.layout = Layout::nhwc;
+  EXPECT_THAT(joined.forward(), IsEmpty());
+  EXPECT_EQ(joined.backward().size(), 1u);
+  EXPECT_TRUE(joined.layer->runs_in_place(joined.lowering));
+  EXPECT_FALSE(joined.layer->passes_gradient_through());
+}
+
 TEST(AnchorRows, WantsWholeAnchors) {
   const auto layer = test::make_layer("{type: anchor_rows, values: 4}");
   const std::vector<Shape> ten{image(10, 4, 6)};

@@ -149,7 +149,7 @@ TEST(Losses, OfDetectors) {
   EXPECT_TRUE(hard.layer->is_loss());
   EXPECT_EQ(count_of(hard.forward(), "radix_sort"), 2 * 2 * 4);  // two sorts of four passes
   const LayerBench composite{"{type: focal_loss}", {scores}};
-  const LayerBench fused{"{type: focal_loss, fused: true}", {scores}};
+  const LayerBench fused{"{type: focal_loss, form: fused}", {scores}};
   EXPECT_GT(composite.forward().size(), 5u);
   EXPECT_EQ(fused.forward().size(), 1u);
   EXPECT_LT(traffic_of(fused.forward()).read.per_sample, traffic_of(composite.forward()).read.per_sample);
@@ -157,6 +157,39 @@ TEST(Losses, OfDetectors) {
   EXPECT_TRUE(given.layer->is_loss());
   const LayerBench dense{"{type: softmax_loss, targets: dense}", {scores}};
   EXPECT_EQ(dense.forward()[0].read_bytes, per_sample(2 * 8100 * 4));
+}
+
+// 8,100 scores. apex's kernel computes 33 operations for each; the gradients of its images are joined by one
+// more pass. torchvision computes the cross entropy and the power in fp32: in half precision its kernels move
+// fewer bytes than in fp32, but more than half as many.
+TEST(FocalLoss, Forms) {
+  const Shape scores{per_sample(1), {81, 100}};
+  const LayerBench fused{"{type: focal_loss, form: fused}", {scores}};
+  EXPECT_EQ(fused.forward()[0].flops, per_sample(33 * 8100));
+  LayerBench images{"{type: focal_loss, form: fused_images}", {scores}};
+  EXPECT_EQ(images.backward().size(), fused.backward().size() + 1);
+  images.input_gradient = false;
+  EXPECT_TRUE(images.backward().empty());
+
+  const LayerBench fp32{"{type: focal_loss, form: torchvision}", {scores}};
+  LayerBench half{"{type: focal_loss, form: torchvision}", {scores}};
+  half.precision = test::kFp16;
+  EXPECT_EQ(count_of(fp32.forward(), "cast"), 0);
+  EXPECT_EQ(count_of(half.forward(), "cast"), 3);
+  const auto read = [](const LayerBench& bench) { return traffic_of(bench.forward()).read.per_sample; };
+  EXPECT_LT(read(half), read(fp32));
+  EXPECT_GT(2 * read(half), read(fp32));
+}
+
+// Three anchors of a sample, each with four offsets: the difference reads offsets and fp32 targets.
+TEST(AnchorBoxLoss, ReadsRowsOfFour) {
+  LayerBench bench{"{type: anchor_box_loss}", {Shape{per_sample(3), {4}}}};
+  bench.precision = test::kFp16;
+  EXPECT_TRUE(bench.layer->is_loss());
+  const std::vector<Kernel> kernels = bench.forward();
+  EXPECT_EQ(kernels[kernels.size() - 2].read_bytes, per_sample(3 * 4 * (2 + 4)));
+  const std::vector<Shape> pairs{Shape{per_sample(3), {2}}};
+  EXPECT_THROW((void)bench.layer->output_shape(pairs), ShapeMismatch);
 }
 
 // One bias instead of two: 3 * 4 numbers fewer.
