@@ -32,6 +32,13 @@ GemmCall of_all_images(GemmCall call) {
   return call;
 }
 
+// Threads of a pool: one for each output, or of its gradient for each input.
+double pool_threads(const Kernel& kernel, const PoolShape& pool, double batch) {
+  const ImageShape& in = pool.input;
+  if (kernel.phase != Phase::forward) return in.images.at(batch) * size(in.channels * in.height * in.width);
+  return kernel.flops.at(batch) / size(pool.kernel_height * pool.kernel_width);
+}
+
 }  // namespace
 
 // A GEMM with beta != 0 reads C: its bytes read exceed those of A and B.
@@ -119,8 +126,14 @@ StreamCall stream_call(const Kernel& kernel, double batch) {
   call.element_bytes = static_cast<double>(kernel.element_bytes);
   if (kernel.thread_per_row) call.serial = call.rows;
   call.holds_rows = kernel.holds_rows;
-  const auto* image = kernel.channel_blocks ? std::get_if<ImageShape>(&kernel.shape) : nullptr;
+  call.access = kernel.access;
+  const bool of_channels = kernel.channel_blocks || kernel.access == Access::pixels;
+  const auto* image = of_channels ? std::get_if<ImageShape>(&kernel.shape) : nullptr;
   if (image != nullptr) call.channels = size(image->channels);
+  if (kernel.access == Access::elements) {
+    if (const auto* pool = std::get_if<PoolShape>(&kernel.shape))
+      call.columns = pool_threads(kernel, *pool, batch);
+  }
   return call;
 }
 

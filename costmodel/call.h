@@ -88,7 +88,9 @@ struct StreamCall {
   double element_bytes = 4;
   double serial = 0;        // numbers that one thread processes one after another
   bool holds_rows = false;  // as in Kernel
-  double channels = 0;      // of a batch norm that takes each in one thread block; 0: of no such kernel
+  Access access = Access::vectors;
+  double channels =
+      0;  // of a batch norm that takes each in one thread block, or by `pixels`; 0: of no such kernel
 
   friend auto operator<=>(const StreamCall&, const StreamCall&) = default;
 };

@@ -144,6 +144,15 @@ struct AttentionShape {
   friend auto operator<=>(const AttentionShape&, const AttentionShape&) = default;
 };
 
+// How threads of a kernel that moves bytes reach its numbers.
+//   vectors   several neighbors at a time
+//   elements  one at a time: they are converted between types, or lie apart (slices, repetitions), or each result
+//             is made of a window
+//   across    one at a time, and neighbors of one tensor are far apart in another
+//   columns   sums over the rows of a matrix: many blocks share a column, of whose parts one then makes the sum
+//   pixels    of norms of NHWC images: several channels of a pixel at a time
+enum class Access : std::uint8_t { vectors, elements, across, columns, pixels };
+
 using KernelShape = std::variant<VectorShape, MatrixShape, ImageShape, PoolShape, ConvShape, GemmShape,
                                  RecurrentShape, AttentionShape>;
 
@@ -171,6 +180,7 @@ struct Kernel {
   bool thread_per_row = false;  // one thread processes each row, one number after another
   bool holds_rows = false;      // of norms: registers hold a row, which memory sends once
   bool channel_blocks = false;  // of batch norms of NCHW images: a thread block takes a whole channel
+  Access access = Access::vectors;
   // The kind whose time formula applies, where the kernel's memory accesses are not typical of its own kind.
   std::optional<KernelKind> timed_as{};
   std::int64_t element_bytes = 4;  // of one number of its operands

@@ -162,6 +162,7 @@ struct Lowering {
   bool moments_apart = false;       // layer norms find mean and variance in a kernel of their own
   bool group_norm_in_fp32 = false;  // in mixed precision: torch.autocast's list has group_norm
   bool scale_in_update = false;     // the update divides gradients by the loss scale, no kernel before it
+  bool aten_kernels = false;        // pools and, in bf16, batch norms are PyTorch's own kernels, not cuDNN's
   bool synced_norms = false;        // batch norms take their statistics over all ranks (SyncBatchNorm)
 
   friend bool operator==(const Lowering&, const Lowering&) = default;

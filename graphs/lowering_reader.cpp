@@ -83,6 +83,7 @@ void read_further_keys(SpecMap& m, Lowering& lowering) {
   if (const auto node = m.find("moments_apart")) lowering.moments_apart = node->flag();
   if (const auto node = m.find("group_norm_in_fp32")) lowering.group_norm_in_fp32 = node->flag();
   if (const auto node = m.find("scale_in_update")) lowering.scale_in_update = node->flag();
+  if (const auto node = m.find("aten_kernels")) lowering.aten_kernels = node->flag();
   if (const auto node = m.find("synced_norms")) lowering.synced_norms = node->flag();
 }
 

@@ -10,7 +10,7 @@ namespace {
 // All that a kernel's time depends on.
 auto work_of(const Kernel& k) {
   return std::tie(k.read_bytes, k.written_bytes, k.flops, k.kind, k.phase, k.math, k.element_bytes, k.shape,
-                  k.op);
+                  k.op, k.access);
 }
 
 // A hash of the sizes, which differ where most else does.

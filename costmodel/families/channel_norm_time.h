@@ -1,31 +1,88 @@
-// The least time of a batch norm of NCHW images (seconds), each of whose channels is one thread block:
-// cuDNN's bn_fw_tr_1C11_kernel_NCHW and bn_bw_1C11_kernel. Few channels leave most of the GPU idle:
+// The least time of a batch norm (seconds) that the instructions of its thread blocks take.
+//
+// NCHW images, `channels` > 0: a thread block takes a whole channel (cuDNN's bn_fw_tr_1C11_kernel_NCHW and
+// bn_bw_1C11_kernel; PyTorch's batch_norm_collect_statistics_kernel and batch_norm_backward_kernel). Few
+// channels leave most of the GPU idle:
 //
 //   seconds = numbers / (channels * numbers_per_clock * clock)
 //
 // numbers: read and written, those read twice counted twice; numbers_per_clock: of a block. Measured by
 // MXNet 1.5 on a V100 at 1530 MHz, fp32, two shapes of 3 channels, which agree within 0.5 %
-// (mxnet_opperf_v100): 3.6 forward, 2.96 backward; by this project on an H100 at 1980 MHz, up to 100
-// channels: 2.5 to 3.05 (fp32) and 1.9 to 2.3 (fp16) forward, 1.56 to 1.95 backward, of which 2.4 and 1.8 are
-// taken. In half precision a block passes as many numbers, half the bytes: with these two constants timm's
-// LCNet-0.5, 0.75 and HRNet-W18 on an RTX 3090 (AMP, NCHW; rows of the fit quarter) are 2, -4 and 6 % fast,
-// 51, 22 and 20 % without; 2.4 and 5 instead of 3.6 raise the median error of the quarter.
+// (mxnet_opperf_v100): 3.6 forward, 2.96 backward; by this project on an H100 at 1980 MHz, steps of 22
+// networks (step_kernels): 2.1 (fp16) and 2.6 (fp32) forward, 1.76 and 1.68 backward, of which 2.4 and 1.8
+// are taken. In half precision a block passes as many numbers, half the bytes: with these two constants
+// timm's LCNet-0.5, 0.75 and HRNet-W18 on an RTX 3090 (AMP, NCHW; rows of the fit quarter) are 2, -4 and 6 %
+// fast, 51, 22 and 20 % without; 2.4 and 5 instead of 3.6 raise the median error of the quarter. PyTorch's
+// own kernels (`elements`), bf16 on the same H100, 49 shapes: statistics 0.6, gradients 1.29.
+//
+// NHWC images (`pixels`): each pixel takes clocks of a multiprocessor, however few its channels; 171 shapes
+// of half precision on the same H100 (cuDNN's batchnorm_fwtr_nhwc_semiPersist and bwtr): 17.4 forward, 25
+// backward.
 #pragma once
+
+#include <cmath>
 
 #include "costmodel/call.h"
 #include "costmodel/hardware.h"
 
 namespace tbdsim {
 
-[[nodiscard]] inline double channel_norm_time(const StreamCall& call, const Hardware& hardware) {
+[[nodiscard]] inline double numbers_of(const StreamCall& call) {
+  return (call.read_bytes + call.written_bytes) / call.element_bytes;
+}
+
+// Numbers that a thread block reads and writes in a clock.
+[[nodiscard]] inline double numbers_of_a_block(const StreamCall& call, double compute_capability) {
   constexpr double kHopper = 90;
-  if (call.channels == 0) return 0;
-  const bool waits_longer = hardware.compute_capability >= kHopper;  // clocks of a memory access
-  const double forward = waits_longer ? 2.4 : 3.6;
-  const double backward = waits_longer ? 1.8 : 2.96;
-  const double numbers = (call.read_bytes + call.written_bytes) / call.element_bytes;
-  const double numbers_per_clock = call.phase == Phase::forward ? forward : backward;
-  return numbers / (call.channels * numbers_per_clock * hardware.clock);
+  const bool forward = call.phase == Phase::forward;
+  if (call.access == Access::elements) return forward ? 0.6 : 1.29;
+  const bool waits_longer = compute_capability >= kHopper;  // clocks of a memory access
+  if (forward) return waits_longer ? 2.4 : 3.6;
+  return waits_longer ? 1.8 : 2.96;
+}
+
+[[nodiscard]] inline double channel_norm_time(const StreamCall& call, const Hardware& hardware) {
+  if (call.channels == 0 || call.access == Access::pixels) return 0;
+  const double rate = numbers_of_a_block(call, hardware.compute_capability) * hardware.clock;
+  return numbers_of(call) / (call.channels * rate);
+}
+
+// Seconds that multiprocessors take for the pixels of NHWC images; 0 for other kernels.
+[[nodiscard]] inline double pixel_norm_time(const StreamCall& call, const Hardware& hardware) {
+  constexpr double kForward = 17.4, kBackward = 25;
+  if (call.access != Access::pixels || call.channels == 0) return 0;
+  const bool forward = call.phase == Phase::forward;
+  const double passes = forward ? 3 : 5;  // over the images, one of which writes them
+  const double pixels = numbers_of(call) / (passes * call.channels);
+  return pixels * (forward ? kForward : kBackward) / (hardware.sm_count * hardware.clock);
+}
+
+// Bytes that pass for each byte of a pixel's channels: thread blocks take 128 bytes of it at a time, the last
+// of which may hold few channels, and a pixel that begins within a sector of 32 bytes touches one more for
+// each. Means over the same shapes; pixels of up to 128 bytes are read as one row.
+[[nodiscard]] inline double padded_pixels(const StreamCall& call) {
+  constexpr double kBlock = 128, kSector = 32, kMisaligned = 1.6;
+  const double bytes = call.channels * call.element_bytes;
+  if (call.access != Access::pixels || bytes <= kBlock) return 1;
+  const double padding = std::ceil(bytes / kBlock) * kBlock / bytes;
+  return std::fmod(bytes, kSector) == 0 ? padding : padding * kMisaligned;
+}
+
+// True for a batch norm whose blocks keep a channel in half precision (bn_fw_tr_1C11_singleread, bn_bw_1C11_
+// singleread), which memory sends once: up to 128 KiB of x, 192 of x and dy, on the same H100. Those of fp32
+// take as long as reading it twice.
+[[nodiscard]] inline bool holds_channels(const StreamCall& call) {
+  constexpr double kForward = 128 * 1024, kBackward = 192 * 1024, kHalf = 2;
+  if (call.channels == 0 || call.access != Access::vectors || call.element_bytes != kHalf) return false;
+  if (call.written_bytes == 0) return false;
+  const double most = call.phase == Phase::forward ? kForward : kBackward;
+  return call.read_bytes / 2 / call.channels <= most;
+}
+
+// Bytes that a batch norm of `channels` moves.
+[[nodiscard]] inline double bytes_of_channels(const StreamCall& call) {
+  if (holds_channels(call)) return call.read_bytes / 2 + call.written_bytes;
+  return (call.read_bytes + call.written_bytes) * padded_pixels(call);
 }
 
 }  // namespace tbdsim

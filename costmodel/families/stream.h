@@ -3,6 +3,7 @@
 //   time    = launch + sqrt(compute^2 + memory^2)
 //   memory  = outside / (bandwidth * share) + cached / (64 bytes per boost clock and SM * l2_bandwidth)
 //   compute = flops / (peak * clock * arithmetic) + serial * loads that one thread waits for, one after another
+//             + blocks; blocks, and the least of memory and what it waits for afterwards: other_limits
 //   bytes   = read + written, each as often as the kernel counts it
 //   outside = (bytes + reread * (1 - rows)) * (1 - tensors): bytes that pass the memory bus; cached: the others
 //   tensors = 1 / (1 + (bytes / (tensors_in_l2 * L2))^2): left in L2 by the kernel before
@@ -47,6 +48,7 @@
 #include "costmodel/call.h"
 #include "costmodel/families/channel_norm_time.h"
 #include "costmodel/families/kernel_time.h"
+#include "costmodel/families/own_kernel_time.h"
 #include "costmodel/families/row_norm_time.h"
 
 namespace tbdsim {
@@ -177,6 +179,9 @@ struct StreamFamily {
 [[nodiscard]] inline double numbers_per_clock(const StreamCall& call, double compute_capability) {
   constexpr double kRowsBefore = 6.4, kRowsOfBlackwell = 8.5, kTransposes = 3.9, kOthers = 2.9;
   if (call.kind == KernelKind::layer_norm) return std::numeric_limits<double>::infinity();
+  if (call.access != Access::vectors) {
+    if (const double own = numbers_of_own_kernel(call); own > 0) return own;
+  }
   constexpr double kHopper = 90;
   if (call.kind == KernelKind::transpose) return compute_capability < kHopper ? kOthers : kTransposes;
   const bool blackwell = compute_capability >= 100 && compute_capability < 120;
@@ -184,6 +189,22 @@ struct StreamFamily {
   const bool rows = call.kind == KernelKind::elementwise || call.kind == KernelKind::softmax ||
                     call.kind == KernelKind::update || call.kind == KernelKind::gather;
   return rows ? rows_at_once : kOthers;
+}
+
+// What binds a kernel beside its bytes and operations.
+struct OtherLimits {
+  double blocks = 0;  // seconds that multiprocessors take for rows or pixels, whatever memory sends
+  double least = 0;   // seconds of the bytes at least
+  double waits = 0;   // loads that a thread waits for, one after another, when the bytes have passed
+};
+
+[[nodiscard]] inline OtherLimits other_limits(const StreamCall& call, const Hardware& hardware) {
+  if (call.kind == KernelKind::layer_norm)
+    return {.blocks = moments_time(call, hardware), .least = row_norm_time(call, hardware)};
+  if (call.channels == 0 && call.access == Access::vectors) return {};
+  return {.blocks = pixel_norm_time(call, hardware),
+          .least = std::max(channel_norm_time(call, hardware), window_time(call, hardware)),
+          .waits = parts_of_columns(call)};
 }
 
 template <class T>
@@ -196,7 +217,7 @@ T StreamFamily::through_memory(const Call& call, const Hardware& hardware,
   // (docs/accuracy.md).
   constexpr double kAmpere = 80;
   constexpr double kWithoutEcc = 1.17;
-  const double all = bytes(call);
+  const double all = call.channels == 0 ? bytes(call) : bytes_of_channels(call);
   const double again = rereads(call) * call.read_bytes;
   const T kept = p[kTensors] * (hardware.l2_bytes / std::max(all, 1.0));
   T outside(all);
@@ -227,10 +248,11 @@ TimeParts<T> StreamFamily::time(const Call& call, const Choice&, const Hardware&
     const T memory = bytes(call) / (hardware.bus * p[kTransfer]);
     return {T(0), memory, p[kLaunch], p[kLaunch] + memory};
   }
-  const T compute =
-      call.flops / (hardware.peak * sustained.clock * p[kArithmetic]) + call.serial * p[kSerial];
-  const double least = std::max(row_norm_time(call, hardware), channel_norm_time(call, hardware));
-  const T memory = std::max<T>(through_memory(call, hardware, sustained, p), T(least));
+  const OtherLimits other = other_limits(call, hardware);
+  const T compute = call.flops / (hardware.peak * sustained.clock * p[kArithmetic]) +
+                    call.serial * p[kSerial] + other.blocks;
+  const T moved = std::max<T>(through_memory(call, hardware, sustained, p), T(other.least));
+  const T memory = moved + other.waits * p[kSerial];
   return {compute, memory, p[kLaunch], p[kLaunch] + smooth_max(compute, memory)};
 }
 

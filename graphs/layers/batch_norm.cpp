@@ -1,6 +1,7 @@
 // batch_norm: y = gamma * (x - mean) / sqrt(var + eps) + beta, mean and variance over rows and pixels per
 // channel; or, with `statistics: global`, the moving ones of an earlier training. Without pixels the last
 // dimension is the channels.
+#include "graphs/aten_batch_norm.h"
 #include "graphs/layers/layer_types.h"
 #include "graphs/layers/loads_rows.h"
 #include "graphs/layers/terms.h"
@@ -55,6 +56,10 @@ class BatchNorm : public Layer {
       kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::forward, "count_batches",
                                       {fixed_size(1), {}}, 1, count, count));
     }
+    if (is_own(site, how)) {
+      for (Kernel& kernel : forward_kernels(own_norm(site, how))) kernels.push_back(std::move(kernel));
+      return;
+    }
     transpose(site, how, Phase::forward, kernels);
     add(site, how, Phase::forward, kForwardFlops, x * 2, x, kernels);
     transpose(site, how, Phase::forward, kernels);
@@ -63,6 +68,11 @@ class BatchNorm : public Layer {
   // One kernel for all gradients: x and dy are read for the two sums and again for dx.
   void backward(const LayerContext& site, const LoweringContext& how,
                 std::vector<Kernel>& kernels) const override {
+    if (is_own(site, how)) {
+      for (Kernel& kernel : backward_kernels(own_norm(site, how), site.input_gradient))
+        kernels.push_back(std::move(kernel));
+      return;
+    }
     const Size x = stored_bytes(site.output, how.precision);
     const Phase phase = site.input_gradient ? Phase::backward_data : Phase::backward_weights;
     transpose(site, how, phase, kernels);
@@ -85,11 +95,26 @@ class BatchNorm : public Layer {
     kernels.push_back(
         memory_kernel(KernelKind::batch_norm, phase, "batch_norm", site.output, flops, read, written));
     kernels.back().shape = image_of(site.output);
-    if (loads_rows(how)) kernels.back().timed_as = KernelKind::elementwise;
+    if (loads_rows(how)) {
+      kernels.back().timed_as = KernelKind::elementwise;
+      kernels.back().access = Access::pixels;
+    }
     kernels.back().channel_blocks = is_nchw(site, how);
     if (!transposes(site, how)) return;
     const int copies = phase == Phase::backward_data ? 3 : 2;  // x and y, or x, dy and dx
     kernels.back().scratch_bytes = stored_bytes(site.output, how.precision) * copies;
+  }
+
+  // True where the framework's own kernels compute the norm, not its library's.
+  [[nodiscard]] static bool is_own(const LayerContext& site, const LoweringContext& how) {
+    return how.lowering.aten_kernels && of_images(site) && how.precision.math == MathType::bf16 &&
+           how.precision.storage_bytes < kFp32Bytes;
+  }
+  [[nodiscard]] static AtenBatchNorm own_norm(const LayerContext& site, const LoweringContext& how) {
+    return {.images = image_of(site.output),
+            .elements = elements(site.output),
+            .element_bytes = how.precision.storage_bytes,
+            .channels_last = how.lowering.layout == Layout::nhwc};
   }
 
   [[nodiscard]] static bool of_images(const LayerContext& site) { return site.output.dims.size() == 3; }

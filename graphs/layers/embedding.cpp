@@ -3,6 +3,7 @@
 // several values (torch.nn.EmbeddingBag). distinct: rows that differ in an iteration, for each sample of it:
 // indices are sorted, and the gradients of each row are added up before it is updated once
 // (NVIDIA-Merlin/HugeCTR@2f2016f, HugeCTR/embedding: index calculation, local reduce, update).
+#include "graphs/aten_embedding.h"
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {
@@ -82,7 +83,17 @@ class Embedding : public Layer {
     }
     kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::backward_weights, "fill", table(), 0, {},
                                     elements(table()) * how.precision.gradient_bytes));
-    add(site, Phase::backward_weights, 1, dy + rows + indices(site), rows, kernels);
+    if (how.lowering.aten_kernels) {
+      const AtenEmbedding sums{.op = "embedding",
+                               .indices = elements(site.inputs[0]),
+                               .elements = elements(site.output),
+                               .read = dy + indices(site),
+                               .written = rows,
+                               .element_bytes = how.precision.storage_bytes};
+      for (Kernel& kernel : gradient_kernels(sums)) kernels.push_back(std::move(kernel));
+    } else {
+      add(site, Phase::backward_weights, 1, dy + rows + indices(site), rows, kernels);
+    }
     if (shards_ > 1) copy_table(Phase::backward_weights, "split", kernels);
   }
 

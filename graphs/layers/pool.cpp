@@ -47,6 +47,7 @@ class Pool : public Layer {
     kernels.push_back(memory_kernel(KernelKind::pooling, Phase::backward_data, op_, site.output,
                                     window_area(site), keeps_tensors_ ? x + y * 2 : y, x));
     kernels.back().shape = pool_shape(site);
+    mark(how, kernels.back());
   }
 
   // A mean is linear: the gradient of dX is pooled as X is. Frameworks ignore that dX does not depend on
@@ -75,6 +76,12 @@ class Pool : public Layer {
                                     stored_bytes(site.inputs[0], how.precision),
                                     stored_bytes(site.output, how.precision)));
     kernels.back().shape = pool_shape(site);
+    mark(how, kernels.back());
+  }
+
+  // PyTorch's own kernels have a thread for each number, which goes over its window.
+  static void mark(const LoweringContext& how, Kernel& kernel) {
+    if (how.lowering.aten_kernels) kernel.access = Access::elements;
   }
 
   [[nodiscard]] PoolShape pool_shape(const LayerContext& site) const {

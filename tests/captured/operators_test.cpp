@@ -196,12 +196,14 @@ TEST(CapturedPooling, KeepsPlacesOfMaxima) {
   b.add("aten.max_pool2d_with_indices_backward.default",
         {ref(y), ref(x), pair(3, 3), pair(2, 2), pair(1, 1), pair(1, 1), flag(false), ref(places)}, {x},
         StepPhase::backward);
-  // x: 512 B; y: 128 B; places: 256 B. 9 comparisons an output; in the backward pass 4 inputs for each.
+  // x: 512 B; y: 128 B; places: 256 B. 9 comparisons an output, in the backward pass as many.
   EXPECT_THAT(works(b.lowered()),
               ElementsAre(work("max_pool2d_with_indices", KernelKind::pooling, Phase::forward, growing(288),
                                growing(512), growing(384)),
                           work("max_pool2d_with_indices_backward", KernelKind::pooling, Phase::backward_data,
-                               growing(128), growing(384), growing(512))));
+                               growing(288), growing(384), growing(512))));
+  for (const Kernel& kernel : b.lowered({.aten_kernels = true}).kernels)
+    EXPECT_EQ(kernel.access, Access::elements);
 }
 
 TEST(CapturedElementwise, ReadsArgumentsOnceAndBroadcastOnesByTheirOwnBytes) {
@@ -232,7 +234,74 @@ TEST(CapturedElementwise, CopiesCastAndTranspose) {
   EXPECT_EQ(step.kernels[0].op, "cast");
   EXPECT_EQ(step.kernels[0].written_bytes, fixed_size(48));
   EXPECT_EQ(step.kernels[0].element_bytes, 3);
+  EXPECT_EQ(step.kernels[0].access, Access::vectors);
   EXPECT_EQ(step.kernels[1].kind, KernelKind::transpose);
+  EXPECT_EQ(step.kernels[1].access, Access::across);
+}
+
+// Threads take several numbers at a time where all tensors lie alike and have one type.
+TEST(CapturedElementwise, TakesOneNumberAtATimeOfOthers) {
+  StepBuilder b;
+  const int x = b.tensor({growing(1), fixed_size(6), fixed_size(4)});
+  const int half = b.tensor({growing(1), fixed_size(6), fixed_size(4)}, Dtype::f16);
+  const int row = b.tensor({fixed_size(4)});
+  const int number = b.tensor({});
+  const int square = b.tensor({fixed_size(6), fixed_size(4)}),
+            other = b.tensor({fixed_size(4), fixed_size(6)});
+  const std::vector<std::vector<Argument>> arguments = {
+      {ref(x), ref(x)}, {ref(x), ref(number)}, {ref(x), ref(row)}, {ref(x), ref(half)}};
+  for (const auto& of : arguments) b.add("aten.mul.Tensor", of, {x});
+  b.add("aten.add.Tensor", {ref(square), ref(b.transposed(other))}, {square});
+  b.add("aten._to_copy.default", {ref(half)}, {x});
+  std::vector<Access> found;
+  for (const Kernel& kernel : b.lowered().kernels) found.push_back(kernel.access);
+  EXPECT_THAT(found, ElementsAre(Access::vectors, Access::vectors, Access::elements, Access::elements,
+                                 Access::across, Access::elements));
+}
+
+TEST(CapturedReduction, SumsColumns) {
+  StepBuilder b;
+  const int x = b.tensor({growing(5), fixed_size(6)});
+  const int columns = b.tensor({fixed_size(6)}), rows = b.tensor({growing(5)});
+  b.add("aten.sum.dim_IntList", {ref(x), list({whole(0)})}, {columns});
+  b.add("aten.sum.dim_IntList", {ref(x), list({whole(-1)})}, {rows});
+  const TrainingStep step = b.lowered();
+  EXPECT_EQ(step.kernels[0].access, Access::columns);
+  EXPECT_EQ(std::get<MatrixShape>(step.kernels[0].shape), (MatrixShape{growing(5), 6}));
+  EXPECT_EQ(step.kernels[1].access, Access::vectors);
+}
+
+// bf16: statistics, moving ones and the result; gradients in one kernel of NCHW images.
+TEST(CapturedNorms, ArePyTorchsOwnInBf16) {
+  StepBuilder b;
+  const int x = b.tensor({growing(1), fixed_size(3), fixed_size(4), fixed_size(5)}, Dtype::bf16);
+  const int s = b.tensor({fixed_size(3)});
+  b.add("aten.native_batch_norm.default", {ref(x), ref(s), ref(s), ref(s), ref(s), flag(true), {0.1}, {1e-5}},
+        {x, s, s});
+  b.add("aten.native_batch_norm_backward.default",
+        {ref(x),
+         ref(x),
+         ref(s),
+         ref(s),
+         ref(s),
+         ref(s),
+         ref(s),
+         flag(true),
+         {1e-5},
+         list({flag(true), flag(true), flag(true)})},
+        {x, s, s}, StepPhase::backward);
+  EXPECT_EQ(b.lowered().kernels.size(), 2u) << "cuDNN's";
+  const TrainingStep step = b.lowered({.aten_kernels = true});
+  // 60 numbers of 2 B an image.
+  EXPECT_THAT(works(step), ElementsAre(work("batch_norm", KernelKind::batch_norm, Phase::forward,
+                                            growing(180), growing(120), {}),
+                                       work("running_statistics", KernelKind::elementwise, Phase::forward,
+                                            fixed_size(12), fixed_size(48), fixed_size(36)),
+                                       work("batch_norm", KernelKind::batch_norm, Phase::forward,
+                                            growing(180), growing(120), growing(120)),
+                                       work("batch_norm", KernelKind::batch_norm, Phase::backward_data,
+                                            growing(540), growing(480), growing(120))));
+  EXPECT_TRUE(step.kernels[0].channel_blocks);
 }
 
 TEST(CapturedEmbedding, FillsAndAddsToTheTable) {
@@ -250,6 +319,13 @@ TEST(CapturedEmbedding, FillsAndAddsToTheTable) {
                   work("fill", KernelKind::elementwise, Phase::backward_data, {}, {}, fixed_size(3200)),
                   work("embedding_dense_backward", KernelKind::gather, Phase::backward_data, growing(40),
                        growing(360), growing(160))));
+  const TrainingStep own = b.lowered({.aten_kernels = true});  // 5 indices with their places, eight times
+  ASSERT_EQ(own.kernels.size(), 5u);
+  EXPECT_EQ(own.kernels[2].op, "sort");
+  EXPECT_EQ(own.kernels[2].repeat, 8);
+  EXPECT_EQ(own.kernels[2].written_bytes, growing(80));
+  EXPECT_EQ(own.kernels[4].op, "embedding_dense_backward");
+  EXPECT_EQ(own.kernels[4].read_bytes, growing(200));
 }
 
 // Bags of 20 rows a sample of 4 numbers: 4 B each are read and added, whatever the number of bags.

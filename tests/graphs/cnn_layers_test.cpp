@@ -108,6 +108,7 @@ TEST(BatchNorm, LoadsRowsOfChannelsLast) {
     return bench.forward().back().timed_as;
   };
   EXPECT_EQ(timed_as(Layout::nhwc, test::kFp16), KernelKind::elementwise);
+  EXPECT_EQ(bench.forward().back().access, Access::pixels);
   EXPECT_EQ(timed_as(Layout::nchw, test::kFp16), std::nullopt);
   EXPECT_EQ(timed_as(Layout::nhwc, kPrecisions[0]), std::nullopt);
 }

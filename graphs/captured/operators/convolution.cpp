@@ -266,6 +266,7 @@ void lower_convolution(OperatorSite& site) {
   Kernel bias = bytes_kernel(KernelKind::elementwise, site.phase, "bias_add", y.elements, 1, bytes_of(y),
                              bytes_of(y), bytes_of(y.dtype));
   bias.shape = channel_matrix(site, y);
+  bias.access = Access::elements;
   site.emit(std::move(bias));
 }
 
@@ -277,6 +278,7 @@ void lower_convolution_backward(OperatorSite& site) {
     Kernel bias = bytes_kernel(KernelKind::reduction, Phase::backward_weights, "bias_gradient", dy.elements,
                                1, bytes_of(dy), dy.shape[1] * bytes_of(dy.dtype), bytes_of(dy.dtype));
     bias.shape = channel_matrix(site, dy);
+    if (is_channels_last(dy)) bias.access = Access::columns;
     site.emit(std::move(bias));
   }
   if (site.flag_of_list(10, 1)) convolution.run(Phase::backward_weights);

@@ -33,11 +33,58 @@ std::vector<std::size_t> order_of(const CapturedTensor& tensor) {
   return order;
 }
 
-// True if neighbors in the one tensor are neighbors in the other.
-bool same_neighbors(const CapturedTensor& a, const CapturedTensor& b) {
-  if (a.shape.size() != b.shape.size()) return true;
+// True if the elements fill their memory without a gap and without a repetition.
+bool is_dense(const CapturedTensor& tensor, const std::vector<std::size_t>& order) {
+  double expected = 1;
+  for (auto dimension = order.rbegin(); dimension != order.rend(); ++dimension) {
+    if (tensor.strides[*dimension].at(2) != expected) return false;
+    expected *= tensor.shape[*dimension].at(2);
+  }
+  return expected == tensor.elements.at(2);
+}
+
+// How a kernel over both tensors reaches the numbers of the first where it goes along the second, of as many
+// elements: TensorIterator joins dimensions that lie in the same order in both.
+Access access_along(const CapturedTensor& a, const CapturedTensor& b) {
+  if (a.shape.size() != b.shape.size()) return Access::elements;
   const std::vector<std::size_t> order_a = order_of(a), order_b = order_of(b);
-  return order_a.empty() || order_b.empty() || order_a.back() == order_b.back();
+  const bool dense = is_dense(a, order_a) && is_dense(b, order_b);
+  if (dense && order_a == order_b) return Access::vectors;
+  const bool repeats = a.stored != a.elements || b.stored != b.elements;
+  if (repeats || order_a.empty() || order_b.empty()) return Access::elements;
+  return order_a.back() == order_b.back() ? Access::elements : Access::across;
+}
+
+bool is_float(Dtype dtype) { return dtype == Dtype::f32 || dtype == Dtype::f16 || dtype == Dtype::bf16; }
+
+// How the kernel of an element-wise operator reaches its numbers: vectors where all tensors lie alike and
+// have one type (aten/native/cuda/CUDALoops.cuh). Single numbers do not count.
+Access access_of(const CapturedTensor& result, const std::vector<const CapturedTensor*>& tensors) {
+  Access slowest = Access::vectors;
+  for (const CapturedTensor* tensor : tensors) {
+    if (tensor->elements == fixed_size(1)) continue;
+    const bool converts = is_float(tensor->dtype) && is_float(result.dtype) && tensor->dtype != result.dtype;
+    const Access access = converts ? Access::elements : Access::vectors;
+    const bool whole = tensor->elements == result.elements;
+    slowest = std::max({slowest, access, whole ? access_along(*tensor, result) : Access::elements});
+  }
+  return slowest;
+}
+
+// Numbers of the result where neighbors of the operand belong to different ones, as in a sum over the rows of
+// a matrix; 0 for another reduction, or where they grow with the batch.
+std::int64_t summed_columns(const OperatorSite& site, const CapturedTensor& from) {
+  if (site.entry.name != "sum" && site.entry.name != "mean") return 0;
+  if (site.op.arguments.size() < 2) return 0;
+  if (!std::holds_alternative<std::vector<Argument>>(site.op.arguments[1].value)) return 0;
+  const std::vector<std::size_t> order = order_of(from);
+  if (order.empty()) return 0;
+  const auto rank = static_cast<std::int64_t>(from.shape.size());
+  for (const std::int64_t dimension : site.wholes(1)) {
+    if ((dimension + rank) % rank == static_cast<std::int64_t>(order.back())) return 0;
+  }
+  const Size& results = site.output(0).elements;
+  return results.per_sample == 0 ? results.fixed : 0;
 }
 
 // A copy over the bus. One to the host waits.
@@ -54,9 +101,10 @@ void lower_elementwise(OperatorSite& site) {
   const auto outputs = site.all_outputs();
   const CapturedTensor* widest = largest(outputs);
   if (widest == nullptr) return;
-  site.emit_for_parameter_of(
-      *widest, bytes_kernel(kind_of(site), site.phase, site.entry.name, widest->elements, site.entry.flops,
-                            bytes_of(site.all_tensors()), bytes_of(outputs), bytes_of(widest->dtype)));
+  Kernel kernel = bytes_kernel(kind_of(site), site.phase, site.entry.name, widest->elements, site.entry.flops,
+                               bytes_of(site.all_tensors()), bytes_of(outputs), bytes_of(widest->dtype));
+  kernel.access = access_of(*widest, site.all_tensors());
+  site.emit_for_parameter_of(*widest, std::move(kernel));
 }
 
 void lower_fill(OperatorSite& site) {
@@ -68,26 +116,36 @@ void lower_fill(OperatorSite& site) {
 }
 
 // Where source and destination differ in which elements are neighbors, one of them is read or written across
-// its rows.
+// its rows. Of conversions PyTorch has kernels with vectors for those from fp32 alone
+// (aten/native/cuda/Copy.cu, float16_copy_kernel_cuda).
 void lower_copy(OperatorSite& site) {
   const CapturedTensor& to = site.output(0);
   const bool into_first = name_in_table(site.op.name) == "copy";
   const CapturedTensor& from = site.tensor(into_first ? 1 : 0);
-  const bool transposes = !same_neighbors(from, to);
+  Access access = from.elements == to.elements ? access_along(from, to) : Access::elements;
+  const bool transposes = access == Access::across;
   const bool casts = from.dtype != to.dtype;
   if (site.is_on_host(from) != site.is_on_host(to)) return site.emit(bus_copy(site, from, to));
   const std::string_view op = transposes ? "transpose" : casts ? "cast" : "copy";
-  const KernelKind kind = transposes ? KernelKind::transpose : KernelKind::elementwise;
-  site.emit_for_parameter_of(
-      from, bytes_kernel(kind, site.phase, op, to.elements, casts ? 1 : 0, bytes_of(from), bytes_of(to),
-                         std::max<std::int64_t>(1, (bytes_of(from.dtype) + bytes_of(to.dtype)) / 2)));
+  if (casts && from.dtype != Dtype::f32) access = std::max(access, Access::elements);
+  Kernel kernel = bytes_kernel(transposes ? KernelKind::transpose : KernelKind::elementwise, site.phase, op,
+                               to.elements, casts ? 1 : 0, bytes_of(from), bytes_of(to),
+                               std::max<std::int64_t>(1, (bytes_of(from.dtype) + bytes_of(to.dtype)) / 2));
+  kernel.access = access;
+  site.emit_for_parameter_of(from, std::move(kernel));
 }
 
+// (self, dimensions, ...)
 void lower_reduction(OperatorSite& site) {
   const CapturedTensor& from = site.tensor(0);
-  site.emit_for_parameter_of(
-      from, bytes_kernel(KernelKind::reduction, site.phase, site.entry.name, from.elements, site.entry.flops,
-                         bytes_of(site.all_tensors()), bytes_of(site.all_outputs()), bytes_of(from.dtype)));
+  Kernel kernel =
+      bytes_kernel(KernelKind::reduction, site.phase, site.entry.name, from.elements, site.entry.flops,
+                   bytes_of(site.all_tensors()), bytes_of(site.all_outputs()), bytes_of(from.dtype));
+  if (const std::int64_t columns = summed_columns(site, from); columns > 1) {
+    kernel.shape = MatrixShape{{from.elements.fixed / columns, from.elements.per_sample / columns}, columns};
+    kernel.access = Access::columns;
+  }
+  site.emit_for_parameter_of(from, std::move(kernel));
 }
 
 void lower_view(OperatorSite&) {}

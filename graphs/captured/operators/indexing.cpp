@@ -1,6 +1,7 @@
 // Rows looked up in a table, and numbers put into places that another tensor names.
 #include <algorithm>
 
+#include "graphs/aten_embedding.h"
 #include "graphs/captured/operators/operators.h"
 
 namespace tbdsim {
@@ -57,7 +58,17 @@ void lower_embedding_backward(OperatorSite& site) {
   const Size rows = dy.elements * bytes_of(table.dtype);
   site.emit(bytes_kernel(KernelKind::elementwise, site.phase, "fill", table.elements, 0, {}, bytes_of(table),
                          bytes_of(table.dtype)));
-  site.emit(gather_kernel(site, dy.elements, 1, bytes_of(site.all_tensors()) + rows, rows, dy.dtype));
+  const Size read = bytes_of(site.all_tensors());
+  if (!site.how.lowering.aten_kernels)
+    return site.emit(gather_kernel(site, dy.elements, 1, read + rows, rows, dy.dtype));
+  const AtenEmbedding embedding{.phase = site.phase,
+                                .op = site.entry.name,
+                                .indices = site.tensor(1).elements,
+                                .elements = dy.elements,
+                                .read = read,
+                                .written = rows,
+                                .element_bytes = bytes_of(dy.dtype)};
+  for (Kernel& kernel : gradient_kernels(embedding)) site.emit(std::move(kernel));
 }
 
 // (self, dim or indices, ..., source): into a copy of self, or in place. Numbers are added to those there.

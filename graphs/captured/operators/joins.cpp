@@ -19,8 +19,10 @@ Kernel fill_of(const OperatorSite& site, const CapturedTensor& whole) {
 // aten/native/cuda/Shape.cu: one kernel copies up to 128 parts (CAT_ARRAY_BATCH_SIZE); it is charged as one.
 void lower_join(OperatorSite& site) {
   const CapturedTensor& whole = site.output(0);
-  site.emit(bytes_kernel(KernelKind::elementwise, site.phase, site.entry.name, whole.elements, 0,
-                         bytes_of(site.all_tensors()), bytes_of(whole), bytes_of(whole.dtype)));
+  Kernel kernel = bytes_kernel(KernelKind::elementwise, site.phase, site.entry.name, whole.elements, 0,
+                               bytes_of(site.all_tensors()), bytes_of(whole), bytes_of(whole.dtype));
+  kernel.access = Access::elements;
+  site.emit(std::move(kernel));
 }
 
 // aten/native/PadNd.cpp: the result is filled, then the input copied into a part of it.

@@ -2,13 +2,15 @@
 // and passes over memory are those of graphs/layers/batch_norm.cpp, layer_norm.cpp and group_norm.cpp.
 #include <algorithm>
 
+#include "graphs/aten_batch_norm.h"
 #include "graphs/captured/operators/operators.h"
 
 namespace tbdsim {
 namespace {
 
 constexpr std::int64_t kBatchForward = 6, kBatchBackward = 9, kBatchSums = 5, kScaleAndShift = 2;
-constexpr std::int64_t kLayerForward = 8, kLayerMoments = 4, kLayerBackward = 10, kLayerWeights = 5;
+constexpr std::int64_t kRmsForward = 4, kLayerForward = 8, kLayerMoments = 4, kLayerBackward = 10,
+                       kLayerWeights = 5;
 constexpr std::int64_t kMomentFlops = 3, kGroupGradient = 4;
 
 // Channels are the second dimension; where they grow with the batch they are counted as images.
@@ -33,9 +35,24 @@ Kernel batch_norm(const OperatorSite& site, const CapturedTensor& x, Phase phase
                                bytes * writes, bytes_of(x.dtype));
   kernel.shape = image_of(site, x);
   // Rows of channels, as in graphs/layers/batch_norm.cpp.
-  if (is_channels_last(x) && bytes_of(x.dtype) == 2) kernel.timed_as = KernelKind::elementwise;
+  if (is_channels_last(x) && bytes_of(x.dtype) == 2) {
+    kernel.timed_as = KernelKind::elementwise;
+    kernel.access = Access::pixels;
+  }
   kernel.channel_blocks = x.shape.size() > 2 && x.shape[1].per_sample == 0 && !is_channels_last(x);
   return kernel;
+}
+
+// True where PyTorch's own kernels compute the batch norm of x.
+bool is_own(const OperatorSite& site, const CapturedTensor& x) {
+  return site.how.lowering.aten_kernels && x.dtype == Dtype::bf16 && x.shape.size() > 2;
+}
+
+AtenBatchNorm own_norm(const OperatorSite& site, const CapturedTensor& x) {
+  return {.images = image_of(site, x),
+          .elements = x.elements,
+          .element_bytes = bytes_of(x.dtype),
+          .channels_last = is_channels_last(x)};
 }
 
 // Rows are normalised over `columns` numbers each.
@@ -81,7 +98,9 @@ struct GroupNorm {
 // (input, weight, bias, running_mean, running_var, training, momentum, eps)
 void lower_batch_norm(OperatorSite& site) {
   const CapturedTensor& x = site.tensor(0);
-  if (site.flag(5)) {
+  if (site.flag(5) && is_own(site, x)) {
+    for (Kernel& kernel : forward_kernels(own_norm(site, x))) site.emit(std::move(kernel));
+  } else if (site.flag(5)) {
     site.emit(batch_norm(site, x, site.phase, kBatchForward, 2, 1));
   } else {
     site.emit(bytes_kernel(KernelKind::elementwise, site.phase, "batch_norm", x.elements, kScaleAndShift,
@@ -94,7 +113,9 @@ void lower_batch_norm_backward(OperatorSite& site) {
   const CapturedTensor& x = site.tensor(1);
   const bool trains = site.flag(7);
   const bool by_input = site.flag_of_list(9, 0);
-  if (by_input && trains) {
+  if (trains && is_own(site, x)) {
+    for (Kernel& kernel : backward_kernels(own_norm(site, x), by_input)) site.emit(std::move(kernel));
+  } else if (by_input && trains) {
     site.emit(batch_norm(site, x, Phase::backward_data, kBatchBackward, 4, 1));
   } else if (by_input) {
     site.emit(batch_norm(site, x, Phase::backward_data, kBatchSums, 2, 1));
@@ -103,7 +124,7 @@ void lower_batch_norm_backward(OperatorSite& site) {
   }
 }
 
-// (input, normalized_shape, weight, bias, eps)
+// (input, normalized_shape, weight, bias, eps); of an RMS norm without bias
 void lower_layer_norm(OperatorSite& site) {
   const CapturedTensor& x = site.tensor(0);
   const std::int64_t columns = product_of(site.wholes(1));
@@ -114,7 +135,9 @@ void lower_layer_norm(OperatorSite& site) {
         row_norm(x, columns, site.phase, "layer_norm", kLayerForward - kLayerMoments, bytes_of(x), written));
     return;
   }
-  site.emit(row_norm(x, columns, site.phase, "layer_norm", kLayerForward, bytes_of(x), written));
+  const bool rms = name_in_table(site.op.name) == "_fused_rms_norm";
+  site.emit(row_norm(x, columns, site.phase, "layer_norm", rms ? kRmsForward : kLayerForward, bytes_of(x),
+                     written));
 }
 
 // (grad, input, normalized_shape, mean, rstd, weight, bias, output_mask); of an RMS norm without mean and

@@ -25,10 +25,19 @@ std::int64_t window_area(const OperatorSite& site, const CapturedTensor& x, cons
   return one_for_all ? checked_multiply(area, area) : area;
 }
 
+// `threads`: a number for each thread of PyTorch's own kernels, of the result.
 Kernel pool_kernel(const OperatorSite& site, const CapturedTensor& y, std::int64_t window, const Size& read,
-                   const Size& written) {
-  return bytes_kernel(KernelKind::pooling, site.phase, site.entry.name, y.elements, window, read, written,
-                      bytes_of(y.dtype));
+                   const Size& written, const CapturedTensor& threads) {
+  Kernel kernel = bytes_kernel(KernelKind::pooling, site.phase, site.entry.name, y.elements, window, read,
+                               written, bytes_of(y.dtype));
+  kernel.shape = VectorShape{threads.elements};
+  if (site.how.lowering.aten_kernels) kernel.access = Access::elements;
+  return kernel;
+}
+
+// The window of a backward operator, which has the arguments of the forward one after the gradient.
+std::int64_t window_behind(const OperatorSite& site, const CapturedTensor& x, const CapturedTensor& dy) {
+  return window_area(site, x, dy, 2);
 }
 
 }  // namespace
@@ -36,7 +45,7 @@ Kernel pool_kernel(const OperatorSite& site, const CapturedTensor& y, std::int64
 void lower_pool(OperatorSite& site) {
   const CapturedTensor& x = site.tensor(0);
   const CapturedTensor& y = site.output(0);
-  site.emit(pool_kernel(site, y, window_area(site, x, y, 1), bytes_of(x), bytes_of(site.all_outputs())));
+  site.emit(pool_kernel(site, y, window_area(site, x, y, 1), bytes_of(x), bytes_of(site.all_outputs()), y));
 }
 
 // The places of the maxima say where the gradient goes: the input is not read.
@@ -47,12 +56,15 @@ void lower_max_pool_backward(OperatorSite& site) {
   for (const CapturedTensor* tensor : site.all_tensors()) {
     if (tensor != &x) read += bytes_of(*tensor);
   }
-  site.emit(pool_kernel(site, dy, window_of(x, dy), read, bytes_of(site.output(0))));
+  site.emit(pool_kernel(site, dy, window_behind(site, x, dy), read, bytes_of(site.output(0)), x));
 }
 
+// Each number of dy is divided by its window's size wherever it is added.
 void lower_mean_pool_backward(OperatorSite& site) {
   const CapturedTensor& dy = site.tensor(0);
-  site.emit(pool_kernel(site, dy, window_of(site.tensor(1), dy), bytes_of(dy), bytes_of(site.output(0))));
+  const CapturedTensor& x = site.tensor(1);
+  site.emit(pool_kernel(site, dy, checked_multiply(2, window_behind(site, x, dy)), bytes_of(dy),
+                        bytes_of(site.output(0)), x));
 }
 
 // Nearest, bilinear, bicubic, windows to columns and grids: each output is made of a few inputs.

@@ -21,6 +21,17 @@ KernelShape shape_of(const OperatorSite& site, const CapturedTensor& x, std::siz
                      columns.fixed};
 }
 
+// Makes a kernel of the backward pass of a log softmax one that goes through its tensors once, but where
+// registers hold no row, of more than 1,024 columns, through dy twice (aten/native/cuda/SoftMax.cu,
+// cunn_SoftMaxBackward). That of a softmax multiplies y by dy first, in a kernel of its own: together they
+// have half of the bandwidth.
+void as_stream(Kernel& kernel, const Size& dy) {
+  constexpr std::int64_t kMostInRegisters = 1'024;
+  kernel.timed_as = KernelKind::elementwise;
+  const auto* rows = std::get_if<MatrixShape>(&kernel.shape);
+  if (rows != nullptr && rows->columns > kMostInRegisters) kernel.read_bytes += dy;
+}
+
 }  // namespace
 
 // (self, dim, half_to_float)
@@ -41,6 +52,7 @@ void lower_softmax_backward(OperatorSite& site) {
   Kernel kernel = bytes_kernel(KernelKind::softmax, site.phase, site.entry.name, y.elements, kBackwardFlops,
                                bytes_of(dy) + bytes_of(y), bytes_of(dx), bytes_of(y.dtype));
   kernel.shape = shape_of(site, y, 2);
+  if (name_in_table(site.op.name) == "_log_softmax_backward_data") as_stream(kernel, bytes_of(dy));
   site.emit(std::move(kernel));
 }
 

@@ -1,0 +1,27 @@
+// Kernels of PyTorch's own batch norms (aten/native/cuda/Normalization.cuh), which it runs in bf16: it asks cuDNN for
+// no norm of that type (aten/native/Normalization.cpp).
+//
+//   NCHW   statistics, a thread block a channel; the result, a block for pixels of a channel; gradients in one kernel
+//   NHWC   statistics and the result; sums of gradients and gradients of the input, a kernel each
+//
+// Running means and variances are a kernel of their own.
+#pragma once
+
+#include <vector>
+
+#include "graphs/kernel.h"
+
+namespace tbdsim {
+
+struct AtenBatchNorm {
+  ImageShape images;
+  Size elements;
+  std::int64_t element_bytes = 2;
+  bool channels_last = false;
+};
+
+[[nodiscard]] std::vector<Kernel> forward_kernels(const AtenBatchNorm& norm);
+// `by_input`: the gradient of the input is needed, beside those of the weights.
+[[nodiscard]] std::vector<Kernel> backward_kernels(const AtenBatchNorm& norm, bool by_input);
+
+}  // namespace tbdsim
