@@ -33,8 +33,10 @@ std::size_t family_of(const Kernel& kernel, double batch, const GpuSpec& gpu) {
 
 AttentionKernel attention_on(const GpuSpec& gpu, AttentionKernel asked) {
   if (asked != AttentionKernel::by_gpu) return asked;
+  constexpr double kAmpere = 8, kHopper = 9, kBlackwell = 10;
   const double capability = gpu.compute_capability;
-  return capability == 9 || capability == 10 ? AttentionKernel::cudnn : AttentionKernel::flash2;
+  if (capability < kAmpere) return AttentionKernel::memory_efficient;
+  return capability == kHopper || capability == kBlackwell ? AttentionKernel::cudnn : AttentionKernel::flash2;
 }
 
 const FamilyModel* model_of_kernel(const Kernel& kernel, double batch, MathType math,

@@ -7,8 +7,9 @@
 namespace tbdsim {
 
 // The library whose kernel computes attention on the GPU. PyTorch (by_gpu) calls cuDNN on GPUs of compute
-// capability 9.0 and 10.0, FlashAttention 2 on others. Source: aten/native/transformers/cuda/sdp_utils.cpp,
-// check_prefer_cudnn_attention; PyTorch 2.11 on an H100 runs cuDNN's kernels in every captured step of half
+// capability 9.0 and 10.0, FlashAttention 2 on others from 8.0 on, before that its memory-efficient kernel.
+// Source: aten/native/transformers/cuda/sdp_utils.cpp, check_prefer_cudnn_attention and
+// check_flash_attention_hardware_support; PyTorch 2.11 on an H100 runs cuDNN's kernels in every step of half
 // precision (calibrate/records/h100_sxm/step_kernels.csv.gz).
 [[nodiscard]] AttentionKernel attention_on(const GpuSpec& gpu, AttentionKernel asked);
 

@@ -60,10 +60,4 @@ double power_over_products(const GpuSpec& gpu, MathType math) {
   return full == 0 ? kUnlimited : watts_of_each(gpu, math) / full;
 }
 
-FlopsPerSecond continuous_rate(const GpuSpec& gpu, MathType math) {
-  const double power = power_over_products(gpu, math);
-  if (power >= std::numeric_limits<double>::infinity()) return FlopsPerSecond(power);
-  return rate_of(gpu, math).peak * clock_of_power(power, 1);
-}
-
 }  // namespace tbdsim

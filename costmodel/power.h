@@ -44,14 +44,9 @@ struct PowerOfInstructions {
   return std::cbrt((each - kPowerBesideClock) / (1 - kPowerBesideClock)) * share / each;
 }
 
-// The board's power over what products of this arithmetic draw at the peak in a run without a pause; infinite
-// without tensor cores, and where it is not known.
+// The board's power over what products of this arithmetic draw at the peak in a run without a pause, with
+// data that are no zeros; infinite without tensor cores, and where it is not known. Kernels are measured
+// alone, in bursts at a higher clock: step_power.h says what a run sustains.
 [[nodiscard]] double power_over_products(const GpuSpec& gpu, MathType math);
-
-// Operations a second that tensor cores sustain in products of a run that keeps the board at its power limit,
-// with data that are no zeros; infinite without tensor cores. Kernels
-// are measured alone, in bursts at a higher clock. Small products, which leave tensor cores waiting, do not
-// reach this rate and keep their measured time.
-[[nodiscard]] FlopsPerSecond continuous_rate(const GpuSpec& gpu, MathType math);
 
 }  // namespace tbdsim

@@ -15,7 +15,7 @@ namespace {
 // GHz, in W.
 double power_of_other(const Kernel& kernel, double board) {
   const bool convolves = kernel.kind == KernelKind::convolution;
-  const double of_board = convolves ? 0.9 : 0.7, each = convolves ? 2.6 : 2.0;
+  const double of_board = convolves ? 0.9 : 0.65, each = convolves ? 2.6 : 1.9;
   return std::min(1.0, std::max(of_board, each / board));
 }
 

@@ -7,7 +7,7 @@
 //   sum over products t (d(x) - 1) <= sum over other kernels t (1 - o),   d(x) = (0.15 + 0.85 x^3) / b
 //
 // t: seconds; x: the product's rate over the peak; b: the board's power over what products draw at the peak
-// (power.h); o: power of another kernel over the board's, 0.7, of convolutions 0.9, and no less than 2.0 and
+// (power.h); o: power of another kernel over the board's, 0.65, of convolutions 0.9, and no less than 1.9 and
 // 2.6 W for each SM and GHz: a chip draws no less on a smaller board. Where the products draw more, all of
 // them have at most the rate x at which the two sides are equal.
 //

@@ -69,10 +69,8 @@ struct PowerLimit {
 // A GPU's rates and sizes for one arithmetic, from its data sheet.
 struct Hardware {
   double sm_count = 1;
-  double peak = 1;  // flop/s
-  double continuous_peak =
-      std::numeric_limits<double>::infinity();  // flop/s that its power sustains: power.h
-  double bandwidth = 1;                         // byte/s
+  double peak = 1;       // flop/s
+  double bandwidth = 1;  // byte/s
   double l2_bytes = 0;
   double clock = 1;               // Hz, of the SMs
   double watts = 0;               // thermal design power
@@ -80,7 +78,7 @@ struct Hardware {
   double compute_capability = 0;  // 6.1 -> 61
   bool tensor_cores = false;
   double rate_share = 1;  // operations a clock and SM over the most of its generation's SMs: hardware.h
-  double across_k = 1;    // rate of products with an operand whose rows do not run along k, over the others'
+  double across_k = 1;    // rate of products whose operands have no rows along k, over the others'
   bool hbm = false;       // stacked memory, else GDDR
   bool ecc = false;       // check bits are on; GDDR keeps them among the data
   double bus = 1;         // byte/s that the bus to the host achieves

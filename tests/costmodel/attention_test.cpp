@@ -8,6 +8,7 @@
 
 #include "costmodel/estimate.h"
 #include "costmodel/families/memory_efficient_attention.h"
+#include "costmodel/model_of_kernel.h"
 #include "tests/costmodel/small_gpu.h"
 
 namespace tbdsim {
@@ -69,6 +70,20 @@ TEST(UnfittedAttention, NumbersOfFp32AreSplit) {
   }
   ampere.compute_capability = 75;
   EXPECT_LT(unfitted_attention_time(wide, ampere, 1).compute, 3 * 128 * 256 * (640 / 135e9));
+}
+
+TEST(AttentionOn, WhatPyTorchTakes) {
+  const auto taken = [](double capability, AttentionKernel asked) {
+    GpuSpec gpu = test::small_gpu();
+    gpu.compute_capability = capability;
+    return attention_on(gpu, asked);
+  };
+  EXPECT_EQ(taken(7.5, AttentionKernel::by_gpu), AttentionKernel::memory_efficient);
+  for (const double capability : {8.0, 8.9, 10.3, 12.0})
+    EXPECT_EQ(taken(capability, AttentionKernel::by_gpu), AttentionKernel::flash2) << capability;
+  for (const double capability : {9.0, 10.0})
+    EXPECT_EQ(taken(capability, AttentionKernel::by_gpu), AttentionKernel::cudnn) << capability;
+  EXPECT_EQ(taken(9, AttentionKernel::flash2), AttentionKernel::flash2) << "asked for by name";
 }
 
 TEST(Attention, FlopsOfTheScoresThatAreNeeded) {

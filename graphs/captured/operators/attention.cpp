@@ -50,8 +50,8 @@ Attention attention_of(const OperatorSite& site, std::size_t first, std::size_t 
   return a;
 }
 
-// The library whose kernel keeps no scores. FlashAttention and cuDNN have no fp32; PyTorch gives a mask that
-// is a tensor to memory-efficient attention.
+// Returns the library whose kernel keeps no scores. FlashAttention and cuDNN have no fp32; PyTorch gives a
+// mask that is a tensor to memory-efficient attention.
 AttentionKernel kernel_of(const Attention& attention, MathType math, AttentionKernels asked) {
   const bool wide = math == MathType::fp32 || math == MathType::tf32;
   if (wide || asked == AttentionKernels::memory_efficient) return AttentionKernel::memory_efficient;
