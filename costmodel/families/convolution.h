@@ -255,7 +255,7 @@ template <class T>
           .overlapped_bytes = T(call.tensors / kDirectBandwidth),
           .serialized_bytes = T(0),
           .overhead = p[ConvFamily::kLaunch],
-          .instructions = direct_instructions(call, hardware.sm_count)};
+          .instructions = direct_instructions(call, hardware)};
 }
 
 template <class T>
