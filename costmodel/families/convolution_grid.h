@@ -75,7 +75,7 @@ inline constexpr Choice kDirectChoice{.algorithm = Algorithm::direct};
 // True for chips for which cuDNN 8 has products of other groups of NHWC images on tensor cores: an estimate,
 // chips with HBM. An RTX 3090 has none (RegNets trained in that layout by PyTorch 1.10 to 1.12 take 2 to 5
 // times as long as in NCHW).
-[[nodiscard]] inline bool has_nhwc_groups(const ConvCall& c, const Hardware& hardware) {
+[[nodiscard, gnu::noinline]] inline bool has_nhwc_groups(const ConvCall& c, const Hardware& hardware) {
   constexpr double kVolta = 70;
   return hardware.tensor_cores && hardware.compute_capability >= kVolta && (hardware.hbm || shares_tiles(c) || pads_groups(c, hardware));
 }
