@@ -154,6 +154,11 @@ struct ConvFamily {
   static double executed(const Sizes& call, const Choice& choice) { return conv_executed(call, choice); }
   static double bytes(const Call& call) { return Sizes(call).tensors; }
   static double operand_bytes(const Call& call) { return bytes(call); }
+  // 8 for groups, and 4 for NHWC images, 2 for one channel a group, 1 for a framework's own kernel.
+  static std::uint64_t kind_of_groups(const Call& c) {
+    return 8U + 4U * std::uint64_t{c.channels_last} + 2U * std::uint64_t{c.groups == c.channels} +
+           std::uint64_t{c.framework_kernel};
+  }
   // Libraries have kernels for one pass, filter size and stride, others for groups of channels, of one channel
   // and for dilation, and in half precision others for channels that are not padded; frameworks have their own.
   static std::uint64_t group(const Call& c) {
@@ -162,10 +167,8 @@ struct ConvFamily {
     const auto height = static_cast<std::uint64_t>(c.kernel_height);
     const auto width = static_cast<std::uint64_t>(c.kernel_width);
     const bool dilated = c.dilation_height * c.dilation_width > 1;
-    const bool depthwise = c.groups > 1 && c.groups == c.channels;
-    return std::uint64_t{dilated} << 63U | std::uint64_t{c.groups > 1} << 62U |
-           std::uint64_t{c.channels_last} << 61U | std::uint64_t{depthwise} << 60U |
-           std::uint64_t{c.framework_kernel} << 59U | stride << 32U | height << 18U | width << 4U |
+    const std::uint64_t of_groups = c.groups > 1 ? kind_of_groups(c) : 0;
+    return std::uint64_t{dilated} << 63U | of_groups << 59U | stride << 32U | height << 18U | width << 4U |
            std::uint64_t{unaligned} << 3U | static_cast<std::uint64_t>(c.phase);
   }
   // Batches count half as much as channels: a layer at another batch is the nearest call there is.
@@ -249,13 +252,35 @@ inline constexpr double kKernelsOfPadding = 3;  // both images and the filters
   return c.groups > 1 ? copies_around_groups(c, choice) : ConvCopies{.bytes = c.padding_bytes};
 }
 
+// What a product on tensor cores has beside those on other lanes: a factor on its rate, bytes that are not read, bytes
+// that copies move, seconds of kernels around it. Not inlined: a prediction in fp32 has none and is not slowed.
 template <class T>
-[[nodiscard]] ConvWork<T> direct_work(const ConvSizes& call, const Hardware& hardware, std::span<const T> p) {
+struct TensorCoreTerms {
+  T efficiency;
+  double passed_over_bytes, copied_bytes;
+  T overhead;
+};
+
+template <class T>
+[[nodiscard, gnu::noinline]] TensorCoreTerms<T> tensor_core_terms(const ConvSizes& call, const Choice& choice,
+                                                                  const Hardware& hardware, std::span<const T> p) {
+  T efficiency(call.phase == Phase::backward_weights ? hardware.across_k : 1);
+  const double padding = choice.algorithm == Algorithm::group_tiles ? 1 : conv_padding(call);
+  if (padding > 1) efficiency = efficiency * (call.groups > 1 ? T(1) : p[ConvFamily::kUnaligned]) / padding;
+  if (skips_zeros(call, choice, hardware)) efficiency = efficiency * (call.stride_height * call.stride_width);
+  const ConvCopies copies = copies_around(call, choice);
+  T overhead(copies.instructions * ConvUnitTimes<double>(hardware, {1, 1}).instruction);
+  if (call.padding_bytes > 0) overhead = overhead + kKernelsOfPadding * p[ConvFamily::kLaunch];
+  return {efficiency, bytes_passed_over(call), copies.bytes, overhead};
+}
+
+template <class T>
+[[nodiscard, gnu::noinline]] ConvWork<T> direct_work(const ConvSizes& call, const Hardware& hardware, std::span<const T> p) {
   return {.compute = T(0),
           .overlapped_bytes = T(call.tensors / kDirectBandwidth),
           .serialized_bytes = T(0),
           .overhead = p[ConvFamily::kLaunch],
-          .instructions = direct_instructions(call, hardware.sm_count)};
+          .instructions = direct_instructions(call, hardware)};
 }
 
 template <class T>
@@ -265,18 +290,13 @@ ConvWork<T> ConvFamily::work(const Sizes& call, const Choice& choice, const T& o
   T overhead = traffic.kernels * p[kLaunch];
   if (choice.splits > 1) overhead = overhead + p[kSplit];
   T efficiency = p[traffic.efficiency];
-  if (call.phase == Phase::backward_weights) efficiency = efficiency * hardware.across_k;
   double overlapped_bytes = traffic.overlapped, serialized_bytes = traffic.serialized;
   if (hardware.tensor_cores) {
-    const double padding = choice.algorithm == Algorithm::group_tiles ? 1 : conv_padding(call);
-    if (padding > 1) efficiency = efficiency * (call.groups > 1 ? T(1) : p[kUnaligned]) / padding;
-    if (skips_zeros(call, choice, hardware))
-      efficiency = efficiency * (call.stride_height * call.stride_width);
-    overlapped_bytes -= bytes_passed_over(call);
-    const ConvCopies copies = copies_around(call, choice);
-    serialized_bytes += copies.bytes;
-    overhead = overhead + copies.instructions * ConvUnitTimes<double>(hardware, {1, 1}).instruction;
-    if (call.padding_bytes > 0) overhead = overhead + kKernelsOfPadding * p[kLaunch];
+    const TensorCoreTerms<T> terms = tensor_core_terms(call, choice, hardware, p);
+    efficiency = efficiency * terms.efficiency;
+    overlapped_bytes -= terms.passed_over_bytes;
+    serialized_bytes += terms.copied_bytes;
+    overhead = overhead + terms.overhead;
   }
   T serialized(0);
   if (serialized_bytes != 0) serialized = serialized_bytes / p[traffic.serialized_bandwidth];

@@ -75,7 +75,7 @@ inline constexpr Choice kDirectChoice{.algorithm = Algorithm::direct};
 // True for chips for which cuDNN 8 has products of other groups of NHWC images on tensor cores: an estimate,
 // chips with HBM. An RTX 3090 has none (RegNets trained in that layout by PyTorch 1.10 to 1.12 take 2 to 5
 // times as long as in NCHW).
-[[nodiscard]] inline bool has_nhwc_groups(const ConvCall& c, const Hardware& hardware) {
+[[nodiscard, gnu::noinline]] inline bool has_nhwc_groups(const ConvCall& c, const Hardware& hardware) {
   constexpr double kVolta = 70;
   return hardware.tensor_cores && hardware.compute_capability >= kVolta && (hardware.hbm || shares_tiles(c) || pads_groups(c, hardware));
 }
@@ -109,11 +109,11 @@ template <class Visit>
   }
 }
 
-// Multiplications and additions of an algorithm, without padding of tiles. Winograd's F(2x2, 3x3) multiplies
-// 4 * 4 numbers for 2 * 2 results of 9 taps.
+// Multiplications and additions of an algorithm, without padding of tiles and zeros between strides. Winograd's
+// F(2x2, 3x3) multiplies 4 * 4 numbers for 2 * 2 results of 9 taps.
 [[nodiscard]] inline double conv_executed(const ConvSizes& c, const Choice& choice) {
   if (is_implicit(choice.algorithm) || choice.algorithm == Algorithm::direct)
-    return 2 * c.product.m * c.product.n * c.product.depth * c.product.count;
+    return 2 * c.outputs * c.weights * c.taps;
   const ConvProduct product = conv_product(c, choice.algorithm);
   const double executed = 2 * product.m * product.n * product.depth * product.count;
   return choice.algorithm == Algorithm::winograd ? executed * 16 / (4 * 9) : executed;

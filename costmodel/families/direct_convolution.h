@@ -54,25 +54,29 @@ struct DirectKernel {
                                    : DirectKernel{.start = 470, .each = 3.5};
 }
 
-// The same in NHWC: conv2d_c1_k1_nhwc_specialized and its like in the steps of an H100 (the same records).
-// Filters of 3 x 3 and 5 x 5: 187 calls, off by 12, 24 and 31 % in the mean by pass; by the input with a
-// stride 22 calls, 2 %. Wider ones: 7 x 7 in half precision, 8 calls by pass; in fp32 and TF32 the 11 of one
-// network, of which those by the input differ up to sevenfold.
-[[nodiscard]] inline DirectKernel library_nhwc_depthwise(const ConvCall& c) {
-  constexpr double kNarrow = 25, kWidestHalf = 2;  // taps; bytes
-  const bool wide = c.kernel_height * c.kernel_width > kNarrow;
+// The same in NHWC. From Hopper on, with cuDNN 9: conv2d_c1_k1_nhwc_specialized and its like in the steps of an
+// H100 (the same records). Filters of 3 x 3 and 5 x 5: 187 calls, off by 12, 24 and 31 % in the mean by pass; by
+// the input with a stride 22 calls, 2 %. Wider ones: 7 x 7 in half precision, 8 calls by pass; in fp32 and TF32
+// the 11 of one network, of which those by the input differ up to sevenfold. Before Hopper, with cuDNN 8: an
+// RTX 3090's networks come out 6.9 % off (the quarter that may be looked at); with the H100's newer kernels by
+// the input and the weights they would be 8 to 13 % faster. The kernels with a stride are those of cuDNN's
+// older interface on an H100 (dgrad2d_grouped_direct_kernel, 0.1 of the bandwidth: 5 calls, 1 %).
+[[nodiscard]] inline DirectKernel library_nhwc_depthwise(const ConvCall& c, const Hardware& hardware) {
+  constexpr double kHopper = 90, kNarrow = 25, kWidestHalf = 2;  // taps; bytes
+  const bool is_older = hardware.compute_capability < kHopper;
+  const bool wide = !is_older && c.kernel_height * c.kernel_width > kNarrow;
   const bool wide_fp32 = wide && c.element_bytes > kWidestHalf;
-  switch (c.phase) {
-    case Phase::backward_weights:
-      return wide_fp32 ? DirectKernel{.start = 0, .each = 140} : DirectKernel{.start = 60, .each = 4};
-    case Phase::backward_data:
-      if (wide_fp32) return {.start = 0, .each = 45};
-      if (is_strided(c)) return {.start = 27, .each = 9.25};
-      return wide ? DirectKernel{.start = 44, .each = 11.25} : DirectKernel{.start = 30, .each = 3};
-    default:
-      if (wide_fp32) return {.start = 0, .each = 13.7};
-      return wide ? DirectKernel{.start = 35, .each = 5} : DirectKernel{.start = 30, .each = 2.75};
+  if (c.phase == Phase::forward) {
+    if (wide_fp32) return {.start = 0, .each = 13.7};
+    return wide ? DirectKernel{.start = 35, .each = 5} : DirectKernel{.start = 30, .each = 2.75};
   }
+  if (c.phase == Phase::backward_weights) {
+    if (wide_fp32) return {.start = 0, .each = 140};
+    return is_older ? DirectKernel{.start = 30, .each = 8.5} : DirectKernel{.start = 60, .each = 4};
+  }
+  if (wide_fp32) return {.start = 0, .each = 45};
+  if (is_strided(c)) return is_older ? DirectKernel{.start = 260, .each = 40} : DirectKernel{.start = 27, .each = 9.25};
+  return wide ? DirectKernel{.start = 44, .each = 11.25} : DirectKernel{.start = 30, .each = 2.75};
 }
 
 // cuDNN, several channels a group, NCHW: conv2d_grouped_direct_kernel, dgrad2d_..., wgrad2d_... take 40 to
@@ -84,10 +88,10 @@ struct DirectKernel {
   return {.start = 0, .each = weights ? 60.0 : c.phase == Phase::backward_data ? 32.0 : 40.0};
 }
 
-[[nodiscard]] inline DirectKernel direct_kernel(const ConvCall& c) {
+[[nodiscard]] inline DirectKernel direct_kernel(const ConvCall& c, const Hardware& hardware) {
   if (c.framework_kernel) return own_kernel(c);
   if (c.groups != c.channels) return library_groups(c);
-  return c.channels_last ? library_nhwc_depthwise(c) : library_depthwise(c);
+  return c.channels_last ? library_nhwc_depthwise(c, hardware) : library_depthwise(c);
 }
 
 inline constexpr double kDirectBandwidth = 0.8;
@@ -103,15 +107,15 @@ inline constexpr double kDirectBandwidth = 0.8;
 }
 
 // Instructions of all threads.
-[[nodiscard]] inline double direct_instructions(const ConvSizes& c, double sm_count) {
+[[nodiscard]] inline double direct_instructions(const ConvSizes& c, const Hardware& hardware) {
   constexpr double kThreadsToHideLatency = 512;  // on an SM
   if (c.framework_kernel && c.phase == Phase::backward_weights)
-    return instructions_of_own_weights(c, sm_count);
-  const DirectKernel kernel = direct_kernel(c);
+    return instructions_of_own_weights(c, hardware.sm_count);
+  const DirectKernel kernel = direct_kernel(c, hardware);
   const bool data = c.phase == Phase::backward_data;
   const double results = data ? c.images * c.channels * c.height * c.width : c.outputs * c.filters;
   const double depth = (data ? c.filters : c.channels) / c.groups * c.taps;
-  return std::max(results, kThreadsToHideLatency * sm_count) * (kernel.start + kernel.each * depth);
+  return std::max(results, kThreadsToHideLatency * hardware.sm_count) * (kernel.start + kernel.each * depth);
 }
 
 }  // namespace tbdsim

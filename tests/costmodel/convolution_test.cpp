@@ -211,10 +211,10 @@ TEST(Convolution, PadsOddChannelsForTensorCores) {
   };
   call.channels = 3;
   const double unpadded = work(tensor);
-  EXPECT_NEAR(unpadded / work(kCard), 8 / 3.0 / p[ConvFamily::kUnaligned], 1e-12);
+  EXPECT_NEAR(unpadded / work(kCard), 4 / 3.0 / p[ConvFamily::kUnaligned], 1e-12);  // 4 channels of TF32
   call.limits.pads_channels = PadsChannels::always;
   const double prologue = p[ConvFamily::kPrologue];
-  const double expected = (72 + prologue) / ((27 + prologue) * 8 / 3 / p[ConvFamily::kUnaligned]);
+  const double expected = (36 + prologue) / ((27 + prologue) * 4 / 3 / p[ConvFamily::kUnaligned]);
   EXPECT_NEAR(work(tensor) / unpadded, expected, 1e-12);
 }
 
@@ -250,6 +250,42 @@ TEST(Convolution, PadsChannelsOfHalfPrecision) {
   EXPECT_EQ(ConvSizes(call).filters, 104);
   EXPECT_EQ(ConvFamily::flops(call),
             2.0 * 8 * 28 * 28 * 97 * 3 * 9);  // those of the call, not of its padding
+}
+
+// 3 channels of 28 x 28 pixels become 8, 97 filters 104: both images are read and written in both forms; filters of one
+// tap need no copies.
+TEST(Convolution, CopiesImagesToPadChannels) {
+  ConvCall call = layer(Phase::forward);
+  call.channels = 3;
+  call.filters = 97;
+  call.element_bytes = 2;
+  EXPECT_EQ(ConvSizes(call).padding_bytes, 0);
+  call.limits.pads_channels = PadsChannels::half;
+  EXPECT_EQ(ConvSizes(call).padding_bytes, 2.0 * 8 * 784 * (3 + 8 + 97 + 104));
+  call.kernel_height = call.kernel_width = 1;
+  EXPECT_EQ(ConvSizes(call).padding_bytes, 0);
+}
+
+// A filter of one tap with a stride of two reads a quarter of the pixels, and its gradient by the input multiplies no
+// zeros between them on tensor cores from Ampere on.
+TEST(Convolution, StridesPassOverPixelsAndZeros) {
+  ConvCall call = layer(Phase::forward);
+  call.kernel_height = call.kernel_width = 1;
+  call.stride_height = call.stride_width = 2;
+  call.out_height = call.out_width = 14;
+  EXPECT_EQ(bytes_passed_over(call), call.element_bytes * 8 * call.channels * (784 - 196));
+  call.phase = Phase::backward_data;
+  EXPECT_EQ(bytes_passed_over(call), 0);
+  Hardware turing = kCard;
+  turing.tensor_cores = true;
+  turing.compute_capability = 75;
+  Hardware ampere = turing;
+  ampere.compute_capability = 80;
+  const std::vector<double> p = start_values();
+  const auto work = [&](const Hardware& hardware) {
+    return ConvFamily::time<double>(call, kImplicit, hardware, {1, 1}, p).compute;
+  };
+  EXPECT_NEAR(work(turing) / work(ampere), 4, 1e-12);
 }
 
 // Residuals of half-precision calls whose channels were not padded hold for no padded call: that one has
@@ -294,7 +330,7 @@ TEST(Convolution, TheFastestIsChosen) {
   EXPECT_GE(fastest(few).choice.splits, 16);
 }
 
-// 3 channels on tensor cores are 8, at 0.3 of the rate: compute takes 8 / 3 / 0.3 times as long.
+// 3 channels of 4 bytes on tensor cores are 4, at 0.3 of the rate: compute takes 4 / 3 / 0.3 times as long.
 TEST(Convolution, TensorCoresPadChannels) {
   Hardware tensor = kCard;
   tensor.tensor_cores = true;
@@ -303,7 +339,7 @@ TEST(Convolution, TensorCoresPadChannels) {
   const auto p = start_values();
   const double plain = ConvFamily::time<double>(first, kImplicit, kCard, {1, 1}, p).compute;
   const double padded = ConvFamily::time<double>(first, kImplicit, tensor, {1, 1}, p).compute;
-  EXPECT_DOUBLE_EQ(padded / plain, 8 / 3.0 / p[ConvFamily::kUnaligned]);
+  EXPECT_DOUBLE_EQ(padded / plain, 4 / 3.0 / p[ConvFamily::kUnaligned]);
 }
 
 // Faster hardware never takes longer, for any choice; twice the images never take less.

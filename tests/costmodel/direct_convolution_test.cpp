@@ -81,26 +81,56 @@ TEST(GroupedConvolution, AProductForEachGroup) {
 
 // 100,352 results of 36 multiply-adds, in the data pass 200,704 of 72; of one channel a group 50,176 of 9.
 TEST(DirectConvolution, InstructionsOfEachPass) {
-  EXPECT_DOUBLE_EQ(direct_instructions(grouped(), 10), 100'352.0 * 40 * 36);
-  EXPECT_DOUBLE_EQ(direct_instructions(grouped(Phase::backward_data), 10), 200'704.0 * 32 * 72);
-  EXPECT_DOUBLE_EQ(direct_instructions(grouped(Phase::backward_weights), 10), 100'352.0 * 60 * 36);
+  EXPECT_DOUBLE_EQ(direct_instructions(grouped(), kCard), 100'352.0 * 40 * 36);
+  EXPECT_DOUBLE_EQ(direct_instructions(grouped(Phase::backward_data), kCard), 200'704.0 * 32 * 72);
+  EXPECT_DOUBLE_EQ(direct_instructions(grouped(Phase::backward_weights), kCard), 100'352.0 * 60 * 36);
   // Fewer results than threads that hide latency: 512 on each of 1,000 SMs.
-  EXPECT_DOUBLE_EQ(direct_instructions(grouped(), 1'000), 512'000.0 * 40 * 36);
-  EXPECT_DOUBLE_EQ(direct_instructions(depthwise(), 10), 50'176.0 * (60 + 5 * 9));
-  ConvCall own = depthwise();
-  own.framework_kernel = true;
-  EXPECT_DOUBLE_EQ(direct_instructions(own, 10), 50'176.0 * (400 + 19 * 9));
-  ConvCall nhwc = depthwise();
-  nhwc.channels_last = true;
-  EXPECT_DOUBLE_EQ(direct_instructions(nhwc, 10), 50'176.0 * (30 + 2.75 * 9));
-  // The data pass of a stride has a slower kernel, that of none has not.
-  nhwc.phase = Phase::backward_data;
-  EXPECT_DOUBLE_EQ(direct_instructions(nhwc, 10), 200'704.0 * (260 + 40 * 9));
-  nhwc.stride_height = nhwc.stride_width = 1;
-  EXPECT_DOUBLE_EQ(direct_instructions(nhwc, 10), 200'704.0 * (30 + 2.75 * 9));
+  Hardware large = kCard;
+  large.sm_count = 1'000;
+  EXPECT_DOUBLE_EQ(direct_instructions(grouped(), large), 512'000.0 * 40 * 36);
   ConvCall groups = grouped();
   groups.channels_last = true;
-  EXPECT_DOUBLE_EQ(direct_instructions(groups, 10), 100'352.0 * (900 + 6.5 * 36));
+  EXPECT_DOUBLE_EQ(direct_instructions(groups, kCard), 100'352.0 * (900 + 6.5 * 36));
+}
+
+TEST(DirectConvolution, InstructionsOfTheLibrarysDepthwiseKernels) {
+  ConvCall call = depthwise();
+  EXPECT_DOUBLE_EQ(direct_instructions(call, kCard), 50'176.0 * (75 + 15 * 9));
+  call.stride_height = call.stride_width = 1;
+  EXPECT_DOUBLE_EQ(direct_instructions(call, kCard), 50'176.0 * (60 + 5 * 9));
+  Hardware hopper = kCard;
+  hopper.compute_capability = 90;
+  ConvCall nhwc = depthwise(Phase::backward_data);
+  nhwc.channels_last = true;
+  // The data pass of a stride has a slower kernel before Hopper, that of none has not.
+  EXPECT_DOUBLE_EQ(direct_instructions(nhwc, kCard), 200'704.0 * (260 + 40 * 9));
+  EXPECT_DOUBLE_EQ(direct_instructions(nhwc, hopper), 200'704.0 * (27 + 9.25 * 9));
+  nhwc.stride_height = nhwc.stride_width = 1;
+  EXPECT_DOUBLE_EQ(direct_instructions(nhwc, kCard), 200'704.0 * (30 + 2.75 * 9));
+  EXPECT_DOUBLE_EQ(direct_instructions(nhwc, hopper), 200'704.0 * (30 + 2.75 * 9));
+  nhwc.kernel_height = nhwc.kernel_width = 7;
+  nhwc.element_bytes = 2;
+  EXPECT_DOUBLE_EQ(direct_instructions(nhwc, hopper), 200'704.0 * (44 + 11.25 * 49));
+}
+
+// Filters of 3 x 3 have unrolled loops, those of 7 x 7 have not. Gradients by the weights: 64 * 9 blocks, for each
+// of 4 images seven steps of a warp over 196 pixels.
+TEST(DirectConvolution, InstructionsOfAFrameworksOwnKernels) {
+  ConvCall own = depthwise();
+  own.framework_kernel = true;
+  EXPECT_DOUBLE_EQ(direct_instructions(own, kCard), 50'176.0 * (175 + 16.5 * 9));
+  own.phase = Phase::backward_data;
+  EXPECT_DOUBLE_EQ(direct_instructions(own, kCard), 200'704.0 * (450 + 11.5 * 9));
+  own.stride_height = own.stride_width = 1;
+  EXPECT_DOUBLE_EQ(direct_instructions(own, kCard), 200'704.0 * (530 + 4.2 * 9));
+  own.phase = Phase::backward_weights;
+  EXPECT_DOUBLE_EQ(direct_instructions(own, kCard), 576.0 * 4 * 32 * (48 * 7 + 100));
+  Hardware large = kCard;
+  large.sm_count = 1'000;  // three and a half blocks on each
+  EXPECT_DOUBLE_EQ(direct_instructions(own, large), 3'500.0 * 4 * 32 * (48 * 7 + 100));
+  own.phase = Phase::forward;
+  own.kernel_height = own.kernel_width = 7;
+  EXPECT_DOUBLE_EQ(direct_instructions(own, kCard), 50'176.0 * (400 + 19 * 49));
 }
 
 // Launch, and the root of both squares: 144.5e6 instructions at 1.28e12 a second, 1,222,656 B at 0.8 of 100
@@ -178,11 +208,11 @@ TEST(DilatedConvolution, IsAnImplicitProduct) {
   EXPECT_EQ(algorithms(call), std::set{Algorithm::implicit_gemm});
 }
 
-// Measured calls of groups, of dilation and of NHWC images are no neighbours of others.
+// Measured calls of groups, of one channel each, of dilation and of NHWC images are no neighbours of others.
 TEST(GroupedConvolution, HasMeasurementsOfItsOwn) {
   std::set<std::uint64_t> groups;
   for (const double dilation : {1.0, 2.0}) {
-    for (const double of : {1.0, 16.0}) {
+    for (const double of : {1.0, 16.0, 64.0}) {
       for (const bool last : {false, true}) {
         ConvCall call = grouped();
         call.groups = of;
@@ -192,24 +222,68 @@ TEST(GroupedConvolution, HasMeasurementsOfItsOwn) {
       }
     }
   }
-  EXPECT_EQ(groups.size(), 8u);
+  EXPECT_EQ(groups.size(), 12u);
 }
 
-// Channels of groups are not padded for tensor cores, but their products run at the rate of padded ones;
-// copies into NHWC and back cost their bytes.
+// Channels of groups are not padded for tensor cores, but their products run at the rate of padded ones.
 TEST(GroupedConvolution, OnTensorCores) {
   ConvCall call = grouped();
   call.element_bytes = 2;
   call.limits.pads_channels = PadsChannels::always;
   EXPECT_EQ(padded(call).channels, 64);
   EXPECT_EQ(conv_padding(call), 2);                           // 4 channels as 8
-  EXPECT_EQ(conv_padding(grouped(Phase::backward_data)), 1);  // 8 filters
-  EXPECT_EQ(bytes_of_layout_copies(call), 2.0 * 2 * (200'704 + 100'352));
+  call.phase = Phase::backward_data;
+  EXPECT_EQ(conv_padding(call), 1);  // 8 filters
+  call.phase = Phase::forward;
+  call.element_bytes = 4;
+  EXPECT_EQ(conv_padding(call), 1);  // 4 channels of TF32 are 16 bytes
+}
+
+// Copies of an image of 200,704 elements and one of 100,352 around the products. NCHW: read and written. NHWC, one
+// group at a time: 128 instructions for each element read, 230 for each written; groups of 4 channels that share
+// tiles need none.
+TEST(GroupedConvolution, CopiesImages) {
+  constexpr Choice kOneByOne{Algorithm::implicit_gemm, 128, 128, 1}, kShared{Algorithm::group_tiles, 64, 64, 1};
+  ConvCall call = grouped();
+  call.element_bytes = 2;
+  EXPECT_EQ(copies_around_groups(call, kOneByOne).bytes, 2.0 * 2 * (200'704 + 100'352));
   call.channels_last = true;
-  EXPECT_EQ(bytes_of_layout_copies(call), 0);
-  call.channels_last = false;
-  call.groups = 1;
-  EXPECT_EQ(bytes_of_layout_copies(call), 0);
+  EXPECT_EQ(copies_around_groups(call, kOneByOne).bytes, 0);
+  EXPECT_EQ(copies_around_groups(call, kOneByOne).instructions, 128.0 * 200'704 + 230.0 * 100'352);
+  call.phase = Phase::backward_data;
+  EXPECT_EQ(copies_around_groups(call, kOneByOne).instructions, 230.0 * 200'704 + 128.0 * 100'352);
+  call.phase = Phase::backward_weights;
+  EXPECT_EQ(copies_around_groups(call, kOneByOne).instructions, 128.0 * (200'704 + 100'352));
+  call.filters = 64;
+  EXPECT_EQ(copies_around_groups(call, kShared).instructions, 0);
+}
+
+// Two groups of 24 channels are 32 each in a tile of 64, from Hopper on; their images are padded and cut again.
+TEST(GroupedConvolution, PadsGroupsToShareTiles) {
+  ConvCall call = grouped();
+  call.channels = call.filters = 48;
+  call.groups = 2;
+  call.element_bytes = 2;
+  Hardware card = kCard;
+  card.tensor_cores = card.hbm = true;
+  card.compute_capability = 80;
+  EXPECT_FALSE(pads_groups(call, card));
+  card.compute_capability = 90;
+  EXPECT_TRUE(pads_groups(call, card));
+  EXPECT_TRUE(algorithms(call, card).contains(Algorithm::group_tiles));
+  const ConvProduct product = conv_product(ConvSizes(call), Algorithm::group_tiles);
+  EXPECT_EQ(product.count, 1);
+  EXPECT_EQ(product.n, 64);
+  EXPECT_EQ(product.depth, 64 * 9);
+  constexpr Choice kShared{Algorithm::group_tiles, 64, 64, 1};
+  const double inputs = 4.0 * 48 * 784, outputs = 4.0 * 48 * 196;
+  EXPECT_DOUBLE_EQ(copies_around_groups(call, kShared).bytes, 2 * (1 + 4 / 3.0) * (inputs + outputs));
+  call.channels_last = true;
+  EXPECT_DOUBLE_EQ(copies_around_groups(call, kShared).instructions, 230 * 4 / 3.0 * (inputs + outputs));
+  call.channels = call.filters = 80;  // 40 channels a group: wider than any shared tile
+  EXPECT_FALSE(pads_groups(call, card));
+  call.groups = call.channels;
+  EXPECT_FALSE(pads_groups(call, card));  // depthwise
 }
 
 }  // namespace
