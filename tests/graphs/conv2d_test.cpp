@@ -218,8 +218,8 @@ TEST(Conv2d, OneByOneOfOddImagesCopiesThemForTheWeights) {
                                  KernelKind::gemm));
 }
 
-// 7x7 pixels: 512 channels to 512 filters are 256 multiply-adds for each number copied, and images are copied around
-// every pass; 64 to 64 are 32, and they are multiplied as they are.
+// 7x7 pixels: 512 channels to 512 filters are 256 multiply-adds for each number copied, and images are copied
+// around every pass; 64 to 64 are 32, and they are multiplied as they are.
 TEST(Conv2d, OneByOneOfOddImagesCopiesThemWhereChannelsAreMany) {
   const auto kinds = [](const std::string& layer, std::int64_t channels) {
     LayerBench bench{layer, {image(channels, 7, 7)}};
