@@ -33,13 +33,14 @@ namespace tbdsim {
   return one_tap && c.stride_height * c.stride_width == 1 && c.groups == 1 && !c.transposed;
 }
 
-// True if this pass of a convolution that could be an image product copies its images to NHWC instead. In half
-// precision an image's rows of 196 or 49 pixels are no multiples of 16 bytes, and products of such rows are slow
-// (costmodel/families/row_alignment.h): the library copies images where that takes less time, which is where
-// channels and filters are many. Their width, channels * filters / (channels + filters), is the number of
-// multiply-adds for each number copied. Copies begin between widths of 55 and 75 where rows are multiples of 2
-// bytes, between 210 and 280 where they are of 8 (the same records, steps in fp16: 130 such convolutions); of
-// rows of 4 there were none, 120 lies between. The gradient of the weights copies images of odd rows always.
+// True if this pass of a convolution that could be an image product copies its images to NHWC instead. In
+// half precision an image's rows of 196 or 49 pixels are no multiples of 16 bytes, and products of such rows
+// are slow (costmodel/families/row_alignment.h): the library copies images where that takes less time, which
+// is where channels and filters are many. Their width, channels * filters / (channels + filters), is the
+// number of multiply-adds for each number copied. Copies begin between widths of 55 and 75 where rows are
+// multiples of 2 bytes, between 210 and 280 where they are of 8 (the same records, steps in fp16: 130 such
+// convolutions); of rows of 4 there were none, 120 lies between. The gradient of the weights copies images of
+// odd rows always.
 [[nodiscard]] inline bool copies_images(const ConvShape& c, Phase phase, MathType math) {
   constexpr std::int64_t kAligned = 8, kOf8Bytes = 4, kOf4Bytes = 2;  // pixels
   constexpr double kWidthOf8Bytes = 240, kWidthOf4Bytes = 120, kWidthOf2Bytes = 65;

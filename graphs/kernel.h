@@ -61,9 +61,9 @@ struct ConvShape {
   // True for a transposed convolution: the sizes are those of the convolution whose data pass is this one's
   // forward pass, and whose forward pass is this one's data pass.
   bool transposed = false;
-  // Set for more than one group only, whose kernels differ by them:
+  // Kernels of groups differ by both; those of one group by copies that pad channels of NHWC images.
   bool channels_last = false;     // images are NHWC
-  bool framework_kernel = false;  // the framework's own kernel, not its library's
+  bool framework_kernel = false;  // the framework's own kernel, not its library's; of groups alone
 
   friend auto operator<=>(const ConvShape&, const ConvShape&) = default;
 };

@@ -159,8 +159,9 @@ struct ConvFamily {
     return 8U + 4U * std::uint64_t{c.channels_last} + 2U * std::uint64_t{c.groups == c.channels} +
            std::uint64_t{c.framework_kernel};
   }
-  // Libraries have kernels for one pass, filter size and stride, others for groups of channels, of one channel
-  // and for dilation, and in half precision others for channels that are not padded; frameworks have their own.
+  // Libraries have kernels for one pass, filter size and stride, others for groups of channels, of one
+  // channel and for dilation, and in half precision others for channels that are not padded; frameworks have
+  // their own.
   static std::uint64_t group(const Call& c) {
     const bool unaligned = c.element_bytes == 2 && !pads_channels(c) && conv_padding(c) > 1;
     const auto stride = static_cast<std::uint64_t>(c.stride_height * c.stride_width);
@@ -236,8 +237,8 @@ struct ConvTraffic {
   }
 }
 
-// True for products of the data pass that leave out the zeros between the strides: cuDNN's tensor-core kernels from
-// Ampere on (strided_dgrad in their names).
+// True for products of the data pass that leave out the zeros between the strides: cuDNN's tensor-core
+// kernels from Ampere on (strided_dgrad in their names).
 [[nodiscard]] inline bool skips_zeros(const ConvSizes& c, const Choice& choice, const Hardware& hardware) {
   constexpr double kAmpere = 80;
   return c.phase == Phase::backward_data && hardware.compute_capability >= kAmpere &&
@@ -246,14 +247,15 @@ struct ConvTraffic {
 
 inline constexpr double kKernelsOfPadding = 3;  // both images and the filters
 
-// Copies of images around a product on tensor cores that are part of its call. Those of NCHW images around dense
-// convolutions are kernels of their own (graphs/layers/conv2d.cpp).
+// Copies of images around a product on tensor cores that are part of its call. Those of NCHW images around
+// dense convolutions are kernels of their own (graphs/layers/conv2d.cpp).
 [[nodiscard]] inline ConvCopies copies_around(const ConvSizes& c, const Choice& choice) {
   return c.groups > 1 ? copies_around_groups(c, choice) : ConvCopies{.bytes = c.padding_bytes};
 }
 
-// What a product on tensor cores has beside those on other lanes: a factor on its rate, bytes that are not read, bytes
-// that copies move, seconds of kernels around it. Not inlined: a prediction in fp32 has none and is not slowed.
+// What a product on tensor cores has beside those on other lanes: a factor on its rate, bytes that are not
+// read, bytes that copies move, seconds of kernels around it. Not inlined: a prediction in fp32 has none and
+// is not slowed.
 template <class T>
 struct TensorCoreTerms {
   T efficiency;
@@ -263,7 +265,8 @@ struct TensorCoreTerms {
 
 template <class T>
 [[nodiscard, gnu::noinline]] TensorCoreTerms<T> tensor_core_terms(const ConvSizes& call, const Choice& choice,
-                                                                  const Hardware& hardware, std::span<const T> p) {
+                                                                  const Hardware& hardware,
+                                                                  std::span<const T> p) {
   T efficiency(call.phase == Phase::backward_weights ? hardware.across_k : 1);
   const double padding = choice.algorithm == Algorithm::group_tiles ? 1 : conv_padding(call);
   if (padding > 1) efficiency = efficiency * (call.groups > 1 ? T(1) : p[ConvFamily::kUnaligned]) / padding;
@@ -275,7 +278,8 @@ template <class T>
 }
 
 template <class T>
-[[nodiscard, gnu::noinline]] ConvWork<T> direct_work(const ConvSizes& call, const Hardware& hardware, std::span<const T> p) {
+[[nodiscard, gnu::noinline]] ConvWork<T> direct_work(const ConvSizes& call, const Hardware& hardware,
+                                                     std::span<const T> p) {
   return {.compute = T(0),
           .overlapped_bytes = T(call.tensors / kDirectBandwidth),
           .serialized_bytes = T(0),

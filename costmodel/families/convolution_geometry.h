@@ -48,8 +48,8 @@ struct ConvRoles {
   return pads == PadsChannels::always || (pads == PadsChannels::half && c.element_bytes == 2);
 }
 
-// Channels or filters as tensor cores take them: multiples of 16 bytes, in each of the convolution's groups. 8 of half
-// precision, 4 of TF32 (aligna4_alignc4 in the names of the H100's kernels for three channels).
+// Channels or filters as tensor cores take them: multiples of 16 bytes, in each of the convolution's groups.
+// 8 of half precision, 4 of TF32 (aligna4_alignc4 in the names of the H100's kernels for three channels).
 [[nodiscard]] inline double aligned_channels(double channels, const ConvCall& c) {
   const double of_group = 16 / c.element_bytes * c.groups;
   return of_group * ceil_nonneg(channels / of_group);
@@ -73,12 +73,13 @@ struct ConvRoles {
   return aligned_channels(summed, c) / summed;
 }
 
-// Bytes read and written by copies of the images whose channels are padded (nhwcAddPaddingKernel in the steps of
-// an H100, calibrate/records/h100_sxm): each pass reads or writes both images. Filters of one tap are
-// multiplied by kernels for any alignment instead.
+// Bytes read and written by copies of NHWC images whose channels are padded (nhwcAddPaddingKernel in the
+// steps of an H100, calibrate/records/h100_sxm): each pass reads or writes both images. The copies that NCHW
+// images have anyway pad them too; filters of one tap are multiplied by kernels for any alignment instead.
 [[nodiscard]] inline double bytes_of_padding(const ConvCall& c, const ConvCall& to) {
-  if (c.kernel_height * c.kernel_width == 1) return 0;
-  const double input = to.channels > c.channels ? c.images * c.height * c.width * (c.channels + to.channels) : 0;
+  if (!c.channels_last || c.kernel_height * c.kernel_width == 1) return 0;
+  const double input =
+      to.channels > c.channels ? c.images * c.height * c.width * (c.channels + to.channels) : 0;
   const double output =
       to.filters > c.filters ? c.images * c.out_height * c.out_width * (c.filters + to.filters) : 0;
   return c.element_bytes * (input + output);
@@ -127,8 +128,8 @@ inline constexpr double kFftBins = 32 * 17;
 }
 [[nodiscard]] inline double fft_filter_elements(const ConvSizes& c) { return 2 * kFftBins * c.weights; }
 
-// Bytes of the input that no window covers, where the filter is narrower than the stride: NHWC pixels are read one
-// by one.
+// Bytes of the input that no window covers, where the filter is narrower than the stride: NHWC pixels are
+// read one by one.
 [[nodiscard]] inline double bytes_passed_over(const ConvSizes& c) {
   if (c.phase == Phase::backward_data) return 0;
   const double pixels = c.height * c.width - c.out_height * c.out_width * c.taps;

@@ -77,7 +77,8 @@ inline constexpr Choice kDirectChoice{.algorithm = Algorithm::direct};
 // times as long as in NCHW).
 [[nodiscard, gnu::noinline]] inline bool has_nhwc_groups(const ConvCall& c, const Hardware& hardware) {
   constexpr double kVolta = 70;
-  return hardware.tensor_cores && hardware.compute_capability >= kVolta && (hardware.hbm || shares_tiles(c) || pads_groups(c, hardware));
+  return hardware.tensor_cores && hardware.compute_capability >= kVolta &&
+         (hardware.hbm || shares_tiles(c) || pads_groups(c, hardware));
 }
 
 // True for calls that nothing else computes.
@@ -109,8 +110,8 @@ template <class Visit>
   }
 }
 
-// Multiplications and additions of an algorithm, without padding of tiles and zeros between strides. Winograd's
-// F(2x2, 3x3) multiplies 4 * 4 numbers for 2 * 2 results of 9 taps.
+// Multiplications and additions of an algorithm, without padding of tiles and zeros between strides.
+// Winograd's F(2x2, 3x3) multiplies 4 * 4 numbers for 2 * 2 results of 9 taps.
 [[nodiscard]] inline double conv_executed(const ConvSizes& c, const Choice& choice) {
   if (is_implicit(choice.algorithm) || choice.algorithm == Algorithm::direct)
     return 2 * c.outputs * c.weights * c.taps;

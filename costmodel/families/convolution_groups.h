@@ -4,9 +4,9 @@
 //                 4, 8, 16 and 32 channels (g16, g8, g4, g2 and g1 in the kernels' names)
 //   one by one    a product for each group
 //
-// From Hopper on, with cuDNN 9, groups of up to 32 channels in other numbers are padded to the next of the four.
-// Images are copied around the products where they are NCHW, where they are padded, and where groups of NHWC
-// images are multiplied one by one, because the channels of one do not lie side by side.
+// From Hopper on, with cuDNN 9, groups of up to 32 channels in other numbers are padded to the next of the
+// four. Images are copied around the products where they are NCHW, where they are padded, and where groups of
+// NHWC images are multiplied one by one, because the channels of one do not lie side by side.
 #pragma once
 
 #include <cmath>
@@ -29,14 +29,14 @@ inline constexpr double kSharedTile = 64;  // channels
 
 // True for groups that share tiles as they are: 4, 8, 16 and 32 channels (calibrate/records/h100_sxm;
 // sm80_xmma, kernels of any chip from Ampere on). All of them were timed with 32 groups. Before Hopper others
-// do not: RegNets of 16 channels a group, 4 to 48 groups, train on an RTX 3090 at half the rate in NCHW and at
-// a tenth in NHWC.
+// do not: RegNets of 16 channels a group, 4 to 48 groups, train on an RTX 3090 at half the rate in NCHW and
+// at a tenth in NHWC.
 [[nodiscard]] inline bool shares_tiles(const ConvCall& c) {
   return width_in_shared_tile(c) == c.channels / c.groups && std::fmod(c.groups, 32) == 0;
 }
 
-// True for groups that are padded to share tiles: RegNetY-032's of 24 channels on an H100, 9, 24 and 63 groups
-// (the same records, steps).
+// True for groups that are padded to share tiles: RegNetY-032's of 24 channels on an H100, 9, 24 and 63
+// groups (the same records, steps).
 [[nodiscard]] inline bool pads_groups(const ConvCall& c, const Hardware& hardware) {
   constexpr double kHopper = 90;
   return hardware.compute_capability >= kHopper && !shares_tiles(c) && width_in_shared_tile(c) > 0;

@@ -54,13 +54,14 @@ struct DirectKernel {
                                    : DirectKernel{.start = 470, .each = 3.5};
 }
 
-// The same in NHWC. From Hopper on, with cuDNN 9: conv2d_c1_k1_nhwc_specialized and its like in the steps of an
-// H100 (the same records). Filters of 3 x 3 and 5 x 5: 187 calls, off by 12, 24 and 31 % in the mean by pass; by
-// the input with a stride 22 calls, 2 %. Wider ones: 7 x 7 in half precision, 8 calls by pass; in fp32 and TF32
-// the 11 of one network, of which those by the input differ up to sevenfold. Before Hopper, with cuDNN 8: an
-// RTX 3090's networks come out 6.9 % off (the quarter that may be looked at); with the H100's newer kernels by
-// the input and the weights they would be 8 to 13 % faster. The kernels with a stride are those of cuDNN's
-// older interface on an H100 (dgrad2d_grouped_direct_kernel, 0.1 of the bandwidth: 5 calls, 1 %).
+// The same in NHWC. From Hopper on, with cuDNN 9: conv2d_c1_k1_nhwc_specialized and its like in the steps of
+// an H100 (the same records). Filters of 3 x 3 and 5 x 5: 187 calls, off by 12, 24 and 31 % in the mean by
+// pass; by the input with a stride 22 calls, 2 %. Wider ones: 7 x 7 in half precision, 8 calls by pass; in
+// fp32 and TF32 the 11 of one network, of which those by the input differ up to sevenfold. Before Hopper,
+// with cuDNN 8: an RTX 3090's networks come out 6.9 % off (the quarter that may be looked at); with the
+// H100's newer kernels by the input and the weights they would be 8 to 13 % faster. The kernels with a stride
+// are those of cuDNN's older interface on an H100 (dgrad2d_grouped_direct_kernel, 0.1 of the bandwidth: 5
+// calls, 1 %).
 [[nodiscard]] inline DirectKernel library_nhwc_depthwise(const ConvCall& c, const Hardware& hardware) {
   constexpr double kHopper = 90, kNarrow = 25, kWidestHalf = 2;  // taps; bytes
   const bool is_older = hardware.compute_capability < kHopper;
@@ -75,7 +76,8 @@ struct DirectKernel {
     return is_older ? DirectKernel{.start = 30, .each = 8.5} : DirectKernel{.start = 60, .each = 4};
   }
   if (wide_fp32) return {.start = 0, .each = 45};
-  if (is_strided(c)) return is_older ? DirectKernel{.start = 260, .each = 40} : DirectKernel{.start = 27, .each = 9.25};
+  if (is_strided(c))
+    return is_older ? DirectKernel{.start = 260, .each = 40} : DirectKernel{.start = 27, .each = 9.25};
   return wide ? DirectKernel{.start = 44, .each = 11.25} : DirectKernel{.start = 30, .each = 2.75};
 }
 
@@ -101,7 +103,8 @@ inline constexpr double kDirectBandwidth = 0.8;
 // half blocks on an SM hide their latency. Counts: 43 calls on an H100 in three types, 7 % in the mean.
 [[nodiscard]] inline double instructions_of_own_weights(const ConvSizes& c, double sm_count) {
   constexpr double kOfPixel = 48, kOfImage = 100, kWarp = 32, kBlocksToHideLatency = 3.5;
-  const double blocks = std::max(c.filters * (c.channels / c.groups) * c.taps, kBlocksToHideLatency * sm_count);
+  const double blocks =
+      std::max(c.filters * (c.channels / c.groups) * c.taps, kBlocksToHideLatency * sm_count);
   const double steps = ceil_nonneg(c.out_height * c.out_width / kWarp);
   return blocks * c.images * kWarp * (kOfPixel * steps + kOfImage);
 }

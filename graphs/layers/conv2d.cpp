@@ -235,9 +235,9 @@ class Conv2d : public Layer {
                     .pad_width = window_.width.pad_before(in.dims[2]),
                     .groups = groups_,
                     .dilation_height = window_.height.dilation,
-                    .dilation_width = window_.width.dilation};
+                    .dilation_width = window_.width.dilation,
+                    .channels_last = how.lowering.layout == Layout::nhwc};
     if (groups_ == 1) return shape;
-    shape.channels_last = how.lowering.layout == Layout::nhwc;
     shape.framework_kernel = has_framework_kernel(shape, how.precision.convolution_math(),
                                                   how.lowering.layout, how.lowering.depthwise);
     return shape;

@@ -252,8 +252,8 @@ TEST(Convolution, PadsChannelsOfHalfPrecision) {
             2.0 * 8 * 28 * 28 * 97 * 3 * 9);  // those of the call, not of its padding
 }
 
-// 3 channels of 28 x 28 pixels become 8, 97 filters 104: both images are read and written in both forms; filters of one
-// tap need no copies.
+// 3 channels of 28 x 28 NHWC pixels become 8, 97 filters 104: both images are read and written in both forms;
+// filters of one tap need no copies.
 TEST(Convolution, CopiesImagesToPadChannels) {
   ConvCall call = layer(Phase::forward);
   call.channels = 3;
@@ -261,13 +261,15 @@ TEST(Convolution, CopiesImagesToPadChannels) {
   call.element_bytes = 2;
   EXPECT_EQ(ConvSizes(call).padding_bytes, 0);
   call.limits.pads_channels = PadsChannels::half;
+  EXPECT_EQ(ConvSizes(call).padding_bytes, 0);  // NCHW: the copies to NHWC pad
+  call.channels_last = true;
   EXPECT_EQ(ConvSizes(call).padding_bytes, 2.0 * 8 * 784 * (3 + 8 + 97 + 104));
   call.kernel_height = call.kernel_width = 1;
   EXPECT_EQ(ConvSizes(call).padding_bytes, 0);
 }
 
-// A filter of one tap with a stride of two reads a quarter of the pixels, and its gradient by the input multiplies no
-// zeros between them on tensor cores from Ampere on.
+// A filter of one tap with a stride of two reads a quarter of the pixels, and its gradient by the input
+// multiplies no zeros between them on tensor cores from Ampere on.
 TEST(Convolution, StridesPassOverPixelsAndZeros) {
   ConvCall call = layer(Phase::forward);
   call.kernel_height = call.kernel_width = 1;

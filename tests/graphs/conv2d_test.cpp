@@ -218,10 +218,10 @@ TEST(Conv2d, OneByOneOfOddImagesCopiesThemForTheWeights) {
                                  KernelKind::gemm));
 }
 
-// 7x7 pixels: 512 channels to 512 filters are 256 multiply-adds for each number copied, and images are copied around
-// every pass; 64 to 64 are 32, and they are multiplied as they are.
+// 7x7 pixels: 512 channels to 512 filters are 256 multiply-adds for each number copied, and images are copied
+// around every pass; 64 to 64 are 32, and they are multiplied as they are.
 TEST(Conv2d, OneByOneOfOddImagesCopiesThemWhereChannelsAreMany) {
-  const auto kinds = [](const std::string& layer, std::int64_t channels) {
+  const auto kinds_of = [](const std::string& layer, std::int64_t channels) {
     LayerBench bench{layer, {image(channels, 7, 7)}};
     bench.lowering = {.tensor_core_layout = Layout::nhwc, .conv_1x1 = Conv1x1::image_products};
     bench.precision = test::kFp16;
@@ -229,8 +229,8 @@ TEST(Conv2d, OneByOneOfOddImagesCopiesThemWhereChannelsAreMany) {
     for (const Kernel& kernel : bench.forward()) kinds.push_back(kernel.kind);
     return kinds;
   };
-  EXPECT_THAT(kinds("{type: conv2d, filters: 64, kernel: 1}", 64), ElementsAre(KernelKind::gemm));
-  EXPECT_THAT(kinds("{type: conv2d, filters: 512, kernel: 1}", 512),
+  EXPECT_THAT(kinds_of("{type: conv2d, filters: 64, kernel: 1}", 64), ElementsAre(KernelKind::gemm));
+  EXPECT_THAT(kinds_of("{type: conv2d, filters: 512, kernel: 1}", 512),
               ElementsAre(KernelKind::transpose, KernelKind::convolution, KernelKind::transpose));
 }
 

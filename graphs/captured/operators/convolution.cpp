@@ -169,9 +169,9 @@ class Convolution {
       shape.filters = filters.per_sample;
     }
     shape.channels = checked_multiply(shape.channels, spatial(site_, a_.w, 2));
+    shape.channels_last = channels_last_;
     if (a_.groups == 1) return shape;
     const Layout layout = channels_last_ ? Layout::nhwc : Layout::nchw;
-    shape.channels_last = channels_last_;
     shape.framework_kernel = has_framework_kernel(shape, math_, layout, site_.how.lowering.depthwise);
     return shape;
   }
