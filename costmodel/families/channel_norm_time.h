@@ -85,11 +85,10 @@ namespace tbdsim {
   return call.read_bytes / 2 / call.channels <= most;
 }
 
-// Bytes that a batch norm of `channels` moves. Only on GPUs whose multiprocessors have as much memory as an
-// H100's are channels kept, and only there are pixels known to be padded: with either of them the median
-// error of the fit quarter of timm's table of an RTX 3090 (PyTorch 1.12) grows.
-[[nodiscard]] inline double bytes_of_channels(const StreamCall& call, double compute_capability) {
-  if (!is_like_hopper(compute_capability)) return call.read_bytes + call.written_bytes;
+// Bytes that a batch norm of `channels` moves on GPUs like Hopper, whose multiprocessors have room for channels. Nobody
+// timed these kernels elsewhere; with pixels padded timm's networks on an RTX 3090 (NHWC, groups) are further off
+// (docs/accuracy.md).
+[[nodiscard]] inline double bytes_of_channels(const StreamCall& call) {
   if (holds_channels(call)) return call.read_bytes / 2 + call.written_bytes;
   return (call.read_bytes + call.written_bytes) * padded_pixels(call);
 }

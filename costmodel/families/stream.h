@@ -205,6 +205,7 @@ struct OtherLimits {
 [[nodiscard]] inline OtherLimits other_limits(const StreamCall& call, const Hardware& hardware) {
   if (call.kind == KernelKind::layer_norm)
     return {.blocks = moments_time(call, hardware), .least = row_norm_time(call, hardware)};
+  if (call.access == Access::vectors) return {.least = channel_norm_time(call, hardware)};
   return {.blocks = pixel_norm_time(call, hardware),
           .least = std::max(channel_norm_time(call, hardware), window_time(call, hardware)),
           .waits = parts_of_columns(call)};
@@ -220,7 +221,8 @@ T StreamFamily::through_memory(const Call& call, const Hardware& hardware,
   // (docs/accuracy.md).
   constexpr double kAmpere = 80;
   constexpr double kWithoutEcc = 1.17;
-  const double all = call.channels == 0 ? bytes(call) : bytes_of_channels(call, hardware.compute_capability);
+  const bool kept_channels = call.channels != 0 && is_like_hopper(hardware.compute_capability);
+  const double all = kept_channels ? bytes_of_channels(call) : bytes(call);
   const double again = rereads(call) * call.read_bytes;
   const T kept = p[kTensors] * (hardware.l2_bytes / std::max(all, 1.0));
   T outside(all);
