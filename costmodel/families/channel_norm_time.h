@@ -85,10 +85,10 @@ namespace tbdsim {
   return call.read_bytes / 2 / call.channels <= most;
 }
 
-// Bytes that a batch norm of `channels` moves on GPUs like Hopper, whose multiprocessors have room for channels. Nobody
-// timed these kernels elsewhere; with pixels padded timm's networks on an RTX 3090 (NHWC, groups) are further off
-// (docs/accuracy.md).
-[[nodiscard]] inline double bytes_of_channels(const StreamCall& call) {
+// Bytes that a batch norm of `channels` moves on GPUs like Hopper, whose multiprocessors have room for
+// channels. Nobody timed these kernels elsewhere; with pixels padded timm's networks on an RTX 3090 (NHWC,
+// groups) are further off (docs/accuracy.md).
+[[nodiscard, gnu::noinline]] inline double bytes_of_channels(const StreamCall& call) {
   if (holds_channels(call)) return call.read_bytes / 2 + call.written_bytes;
   return (call.read_bytes + call.written_bytes) * padded_pixels(call);
 }

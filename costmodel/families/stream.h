@@ -202,7 +202,9 @@ struct OtherLimits {
   return call.access != Access::vectors || call.channels != 0 || call.kind == KernelKind::layer_norm;
 }
 
-[[nodiscard]] inline OtherLimits other_limits(const StreamCall& call, const Hardware& hardware) {
+// Not inlined: most kernels have none, and their path stays short.
+[[nodiscard, gnu::noinline]] inline OtherLimits other_limits(const StreamCall& call,
+                                                             const Hardware& hardware) {
   if (call.kind == KernelKind::layer_norm)
     return {.blocks = moments_time(call, hardware), .least = row_norm_time(call, hardware)};
   if (call.access == Access::vectors) return {.least = channel_norm_time(call, hardware)};
@@ -221,7 +223,7 @@ T StreamFamily::through_memory(const Call& call, const Hardware& hardware,
   // (docs/accuracy.md).
   constexpr double kAmpere = 80;
   constexpr double kWithoutEcc = 1.17;
-  const bool kept_channels = call.channels != 0 && is_like_hopper(hardware.compute_capability);
+  const bool kept_channels = is_like_hopper(hardware.compute_capability) && call.channels != 0;
   const double all = kept_channels ? bytes_of_channels(call) : bytes(call);
   const double again = rereads(call) * call.read_bytes;
   const T kept = p[kTensors] * (hardware.l2_bytes / std::max(all, 1.0));
