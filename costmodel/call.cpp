@@ -39,6 +39,16 @@ double pool_threads(const Kernel& kernel, const PoolShape& pool, double batch) {
   return kernel.flops.at(batch) / size(pool.kernel_height * pool.kernel_width);
 }
 
+// How its threads reach numbers, and what they share: a batch norm's channels, a pool's threads.
+void set_access(StreamCall& call, const Kernel& kernel, double batch) {
+  call.access = kernel.access;
+  const bool of_channels = kernel.channel_blocks || kernel.access == Access::pixels;
+  const auto* image = of_channels ? std::get_if<ImageShape>(&kernel.shape) : nullptr;
+  if (image != nullptr) call.channels = size(image->channels);
+  const auto* pool = kernel.access == Access::elements ? std::get_if<PoolShape>(&kernel.shape) : nullptr;
+  if (pool != nullptr) call.columns = pool_threads(kernel, *pool, batch);
+}
+
 }  // namespace
 
 // A GEMM with beta != 0 reads C: its bytes read exceed those of A and B.
@@ -126,14 +136,7 @@ StreamCall stream_call(const Kernel& kernel, double batch) {
   call.element_bytes = static_cast<double>(kernel.element_bytes);
   if (kernel.thread_per_row) call.serial = call.rows;
   call.holds_rows = kernel.holds_rows;
-  call.access = kernel.access;
-  const bool of_channels = kernel.channel_blocks || kernel.access == Access::pixels;
-  const auto* image = of_channels ? std::get_if<ImageShape>(&kernel.shape) : nullptr;
-  if (image != nullptr) call.channels = size(image->channels);
-  if (kernel.access == Access::elements) {
-    if (const auto* pool = std::get_if<PoolShape>(&kernel.shape))
-      call.columns = pool_threads(kernel, *pool, batch);
-  }
+  if (kernel.channel_blocks || kernel.access != Access::vectors) set_access(call, kernel, batch);
   return call;
 }
 

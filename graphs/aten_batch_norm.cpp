@@ -49,7 +49,8 @@ std::vector<Kernel> forward_kernels(const AtenBatchNorm& norm) {
   Kernel result = over_images(norm, kind, Phase::forward, kNormalise, 1, 1);
   if (!norm.channels_last) {
     result.access = Access::elements;
-    result.shape = MatrixShape{norm.images.images * norm.images.channels, norm.images.height * norm.images.width};
+    result.shape =
+        MatrixShape{norm.images.images * norm.images.channels, norm.images.height * norm.images.width};
   }
   return {std::move(moments), running_statistics(norm), std::move(result)};
 }
@@ -64,8 +65,8 @@ std::vector<Kernel> backward_kernels(const AtenBatchNorm& norm, bool by_input) {
     return {std::move(kernel)};
   }
   std::vector<Kernel> kernels{over_images(norm, KernelKind::batch_norm, phase, kSums, 2, 0)};
-  if (by_input)
-    kernels.push_back(over_images(norm, KernelKind::elementwise, phase, kGradient, 2, 1));
+  kernels.front().access = Access::elements;
+  if (by_input) kernels.push_back(over_images(norm, KernelKind::elementwise, phase, kGradient, 2, 1));
   return kernels;
 }
 

@@ -1,5 +1,5 @@
-// Kernels of PyTorch's own batch norms (aten/native/cuda/Normalization.cuh), which it runs in bf16: it asks cuDNN for
-// no norm of that type (aten/native/Normalization.cpp).
+// Kernels of PyTorch's own batch norms (aten/native/cuda/Normalization.cuh), which it runs in bf16: it asks
+// cuDNN for no norm of that type (aten/native/Normalization.cpp).
 //
 //   NCHW   statistics, a thread block a channel; the result, a block for pixels of a channel; gradients in one kernel
 //   NHWC   statistics and the result; sums of gradients and gradients of the input, a kernel each

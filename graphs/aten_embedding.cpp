@@ -6,11 +6,12 @@ namespace {
 constexpr std::int64_t kIndexBytes = 8;
 // Passes of CUB's radix sort of 64-bit keys, by eight bits at a time. Each reads and writes keys and places.
 constexpr std::int64_t kSortPasses = 8;
-// Launches over the indices beside them: a histogram and its sums, first indices of rows, numbers and places of
-// parts (an H100's step_kernels).
+// Launches over the indices beside them: a histogram and its sums, first indices of rows, numbers and places
+// of parts (an H100's step_kernels).
 constexpr std::int64_t kSmallLaunches = 8;
 
-Kernel over_indices(const AtenEmbedding& embedding, std::string_view op, std::int64_t bytes, std::int64_t repeat) {
+Kernel over_indices(const AtenEmbedding& embedding, std::string_view op, std::int64_t bytes,
+                    std::int64_t repeat) {
   Kernel kernel;
   kernel.kind = KernelKind::elementwise;
   kernel.phase = embedding.phase;

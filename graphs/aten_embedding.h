@@ -1,6 +1,6 @@
-// Kernels of PyTorch's gradient of a table of which many rows were looked up (aten/native/cuda/Embedding.cu and
-// EmbeddingBackwardKernel.cu, from 3,073 indices on): the indices are sorted, and the gradients of a row added up in
-// parts of ten before the parts are. The table's zeros are the caller's.
+// Kernels of PyTorch's gradient of a table of which many rows were looked up (aten/native/cuda/Embedding.cu
+// and EmbeddingBackwardKernel.cu, from 3,073 indices on): the indices are sorted, and the gradients of a row
+// added up in parts of ten before the parts are. The table's zeros are the caller's.
 #pragma once
 
 #include <vector>

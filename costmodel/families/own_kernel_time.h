@@ -1,7 +1,8 @@
-// Times of PyTorch's own kernels (aten/native/cuda) that take numbers one at a time, by how their threads reach
-// them (Access). Constants are medians over the kernels of 59 training steps on this project's H100
-// (calibrate/records/h100_sxm, step_kernels), in numbers a clock and multiprocessor or clocks of a multiprocessor,
-// which hold for other GPUs in so far as their multiprocessors have as many lanes for integers.
+// Times of PyTorch's own kernels (aten/native/cuda) that take numbers one at a time, by how their threads
+// reach them (Access). Constants are medians over the kernels of 59 training steps on this project's H100
+// (calibrate/records/h100_sxm, step_kernels), in numbers a clock and multiprocessor or clocks of a
+// multiprocessor, which hold for other GPUs in so far as their multiprocessors have as many lanes for
+// integers.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +15,8 @@
 
 namespace tbdsim {
 
-// Numbers that the kernel reads and writes at most for each clock and multiprocessor; 0: as others of its kind.
+// Numbers that the kernel reads and writes at most for each clock and multiprocessor; 0: as others of its
+// kind.
 //
 //   2.5   elements: conversions (unrolled_elementwise_kernel), slices and repetitions (elementwise_kernel, which
 //         computes each address from the strides): 2.2 to 2.8
@@ -26,12 +28,13 @@ namespace tbdsim {
   if (call.access == Access::across) return kAcross;
   if (call.access == Access::columns) return kColumns;
   if (call.access != Access::elements || call.kind == KernelKind::pooling) return 0;
-  if (call.kind == KernelKind::batch_norm) return call.written_bytes == 0 ? kStatistics : 0;
+  if (call.kind == KernelKind::batch_norm)
+    return call.phase == Phase::forward && call.written_bytes == 0 ? kStatistics : 0;
   return kElements;
 }
 
-// Seconds of a pool (`elements`), a thread for each result, and of a batch norm's rows: the pixels of a channel of
-// one image, to which each block of batch_norm_transform_input_kernel comes anew.
+// Seconds of a pool (`elements`), a thread for each result, and of a batch norm's rows: the pixels of a
+// channel of one image, to which each block of batch_norm_transform_input_kernel comes anew.
 //
 //   clocks = threads * fixed + operations * each      2.6, 0.16 forward; 2.13, 0.33 backward; 163 a row
 //
@@ -48,10 +51,10 @@ namespace tbdsim {
          clocks;
 }
 
-// Parts of a column that one thread of a sum over `columns` reads, one after another, when all blocks are done
-// (aten/native/cuda/Reduce.cuh, setReduceConfig): a block of 128 threads has up to 32 vectors of four columns; a
-// column is split over as many blocks as fill the GPU, but each thread has 16 of its numbers. The GPU is an H100,
-// so that more multiprocessors never make a sum slower.
+// Parts of a column that one thread of a sum over `columns` reads, one after another, when all blocks are
+// done (aten/native/cuda/Reduce.cuh, setReduceConfig): a block of 128 threads has up to 32 vectors of four
+// columns; a column is split over as many blocks as fill the GPU, but each thread has 16 of its numbers. The
+// GPU is an H100, so that more multiprocessors never make a sum slower.
 [[nodiscard]] inline double parts_of_columns(const StreamCall& call) {
   constexpr double kThreads = 128, kVector = 4, kWidest = 32, kLeast = 16, kResident = 132 * 16;
   if (call.access != Access::columns) return 0;

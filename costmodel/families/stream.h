@@ -198,10 +198,16 @@ struct OtherLimits {
   double waits = 0;   // loads that a thread waits for, one after another, when the bytes have passed
 };
 
-[[nodiscard]] inline OtherLimits other_limits(const StreamCall& call, const Hardware& hardware) {
+[[nodiscard]] inline bool has_other_limits(const StreamCall& call) {
+  return call.access != Access::vectors || call.channels != 0 || call.kind == KernelKind::layer_norm;
+}
+
+// Not inlined: most kernels have none, and their path stays short.
+[[nodiscard, gnu::noinline]] inline OtherLimits other_limits(const StreamCall& call,
+                                                             const Hardware& hardware) {
   if (call.kind == KernelKind::layer_norm)
     return {.blocks = moments_time(call, hardware), .least = row_norm_time(call, hardware)};
-  if (call.channels == 0 && call.access == Access::vectors) return {};
+  if (call.access == Access::vectors) return {.least = channel_norm_time(call, hardware)};
   return {.blocks = pixel_norm_time(call, hardware),
           .least = std::max(channel_norm_time(call, hardware), window_time(call, hardware)),
           .waits = parts_of_columns(call)};
@@ -217,7 +223,8 @@ T StreamFamily::through_memory(const Call& call, const Hardware& hardware,
   // (docs/accuracy.md).
   constexpr double kAmpere = 80;
   constexpr double kWithoutEcc = 1.17;
-  const double all = call.channels == 0 ? bytes(call) : bytes_of_channels(call);
+  const bool kept_channels = is_like_hopper(hardware.compute_capability) && call.channels != 0;
+  const double all = kept_channels ? bytes_of_channels(call) : bytes(call);
   const double again = rereads(call) * call.read_bytes;
   const T kept = p[kTensors] * (hardware.l2_bytes / std::max(all, 1.0));
   T outside(all);
@@ -248,11 +255,13 @@ TimeParts<T> StreamFamily::time(const Call& call, const Choice&, const Hardware&
     const T memory = bytes(call) / (hardware.bus * p[kTransfer]);
     return {T(0), memory, p[kLaunch], p[kLaunch] + memory};
   }
-  const OtherLimits other = other_limits(call, hardware);
-  const T compute = call.flops / (hardware.peak * sustained.clock * p[kArithmetic]) +
-                    call.serial * p[kSerial] + other.blocks;
-  const T moved = std::max<T>(through_memory(call, hardware, sustained, p), T(other.least));
-  const T memory = moved + other.waits * p[kSerial];
+  T compute = call.flops / (hardware.peak * sustained.clock * p[kArithmetic]) + call.serial * p[kSerial];
+  T memory = through_memory(call, hardware, sustained, p);
+  if (has_other_limits(call)) {
+    const OtherLimits other = other_limits(call, hardware);
+    compute = compute + other.blocks;
+    memory = std::max<T>(memory, T(other.least)) + other.waits * p[kSerial];
+  }
   return {compute, memory, p[kLaunch], p[kLaunch] + smooth_max(compute, memory)};
 }
 

@@ -52,12 +52,17 @@ struct HostWork {
   bool synchronizes = false;  // between launch and post_sync
 };
 
+// True for a convolution and a batch norm, but not for one of the framework's own.
+[[nodiscard]] inline bool calls_library(const Kernel& kernel) {
+  return kernel.kind == KernelKind::convolution ||
+         (kernel.kind == KernelKind::batch_norm && kernel.access != Access::elements);
+}
+
 [[nodiscard]] inline HostWork host_work(const Kernel& kernel, double batch, const LaunchModel& launch_model) {
   const bool in_loop = kernel.repeat > 1 && launch_model.loop_step_overhead > Seconds(0);
   HostWork work;
   work.launch = in_loop ? launch_model.loop_step_overhead : launch_model.launch_overhead;
-  if (kernel.kind == KernelKind::convolution || kernel.kind == KernelKind::batch_norm)
-    work.launch += launch_model.library_call;
+  if (calls_library(kernel)) work.launch += launch_model.library_call;
   if (kernel.kind == KernelKind::update) {
     work.launch = launch_model.update_overhead;
     work.synchronizes = launch_model.sync_after_update;

@@ -38,8 +38,8 @@ TEST(OwnKernelTime, OneNumberAtATime) {
   EXPECT_GT(numbers_per_clock(numbers(1, 1, 1, 2, Access::vectors), 90), 6);
 }
 
-// Windows of 3 x 3 with a stride of 2 over 128 x 64 x 112 x 112 numbers: 416 us forward; backward 9 windows' numbers
-// for 4 inputs, 1,139 us.
+// Windows of 3 x 3 with a stride of 2 over 128 x 64 x 112 x 112 numbers: 416 us forward; backward 9 windows'
+// numbers for 4 inputs, 1,139 us.
 TEST(OwnKernelTime, PoolsTakeTheirThreadsTime) {
   StreamCall pool{.kind = KernelKind::pooling, .columns = 25690112, .flops = 9 * 25690112.0};
   EXPECT_EQ(window_time(pool, kH100), 0) << "cuDNN's";
@@ -53,8 +53,8 @@ TEST(OwnKernelTime, PoolsTakeTheirThreadsTime) {
   EXPECT_NEAR(window_time(pool, wider), window_time(pool, kH100) / 2, 1e-12);
 }
 
-// Beside bytes and launch, sums of 25,216 x 768 numbers of half precision take 30 us, of 401,408 x 384 of single
-// precision 60 us; few rows are not split.
+// Beside bytes and launch, sums of 25,216 x 768 numbers of half precision take 30 us, of 401,408 x 384 of
+// single precision 60 us; few rows are not split.
 TEST(OwnKernelTime, ColumnsAreSummedInParts) {
   StreamCall sum{.kind = KernelKind::reduction, .rows = 25'216, .columns = 768, .access = Access::columns};
   EXPECT_NEAR(parts_of_columns(sum) * kSerial, 30e-6, 10e-6);
@@ -78,8 +78,8 @@ StreamCall batch_norm(double images, double channels, double pixels, Access acce
           .channels = channels};
 }
 
-// NHWC in half precision: 16 channels take as long for each pixel as 32; a pixel of 72 channels moves 128 bytes
-// twice, which begin within sectors.
+// NHWC in half precision: 16 channels take as long for each pixel as 32; a pixel of 72 channels moves 128
+// bytes twice, which begin within sectors.
 TEST(ChannelNormTime, PixelsOfFewChannels) {
   const StreamCall few = batch_norm(128, 16, 12'544, Access::pixels);
   const StreamCall more = batch_norm(128, 32, 12'544, Access::pixels);
@@ -101,7 +101,8 @@ TEST(ChannelNormTime, BlocksKeepShortChannels) {
   EXPECT_FALSE(holds_channels(norm));
 }
 
-// PyTorch's statistics in bf16 of 128 x 64 x 147 x 147 pixels: 2.26 ms; the result of 128 x 1152 x 7 x 7: 90 us.
+// PyTorch's statistics in bf16 of 128 x 64 x 147 x 147 pixels: 2.26 ms; the result of 128 x 1152 x 7 x 7: 90
+// us.
 TEST(ChannelNormTime, OfPyTorchsOwnKernels) {
   StreamCall moments{.kind = KernelKind::batch_norm,
                      .read_bytes = 128.0 * 64 * 21'609 * 2,
@@ -109,7 +110,8 @@ TEST(ChannelNormTime, OfPyTorchsOwnKernels) {
                      .access = Access::elements,
                      .channels = 64};
   EXPECT_NEAR(channel_norm_time(moments, kH100), 2.26e-3, 0.1 * 2.26e-3);
-  StreamCall result{.kind = KernelKind::batch_norm, .rows = 128 * 1152, .columns = 49, .access = Access::elements};
+  StreamCall result{
+      .kind = KernelKind::batch_norm, .rows = 128 * 1152, .columns = 49, .access = Access::elements};
   EXPECT_NEAR(window_time(result, kH100), 90e-6, 5e-6);
 }
 

@@ -98,6 +98,10 @@ TEST(Timeline, CallsOfCudnnTakeTheHostLonger) {
   EXPECT_DOUBLE_EQ(launch(KernelKind::convolution), 5);
   EXPECT_DOUBLE_EQ(launch(KernelKind::batch_norm), 5);
   EXPECT_DOUBLE_EQ(launch(KernelKind::elementwise), 2);
+  Kernel own;
+  own.kind = KernelKind::batch_norm;
+  own.access = Access::elements;
+  EXPECT_DOUBLE_EQ(host_work(own, 1, launch_model).launch.si(), 2) << "PyTorch's";
 }
 
 // Without a synchronization at its end an iteration overlaps the next: the longer of 3 * 2 s on the CPU and 3
