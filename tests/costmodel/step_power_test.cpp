@@ -46,7 +46,7 @@ class StepPower : public testing::Test {
     std::vector<KernelCost> costs = {cost_of(1.25), cost_of(milliseconds)};
     limit_by_power(step, 1, calibration_, costs);
     EXPECT_EQ(costs[1].total, Seconds(1e-3 * milliseconds)) << "only products are limited";
-    if (milliseconds == 0) {
+    if (milliseconds == 0 && gpu_.sm_count == 100) {  // fewer have no such peak
       KernelCost alone = cost_of(1.25);
       limit_by_power(product, 1, calibration_, alone);
       EXPECT_NEAR(alone.total / costs[0].total, 1, 1e-3);
