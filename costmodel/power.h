@@ -34,13 +34,15 @@ struct PowerOfInstructions {
   return gpu.tdp.si() / (gpu.sm_count * rate_of(gpu, math).clock.si() / kGiga);
 }
 
+// The least power over that of the whole clock at which an SM runs.
+inline constexpr double kLeastOfClock = 1.5 * kPowerBesideClock;
+
 // The share of the clock that `watts` sustain, where all of the clock draws `full`: W = full (0.15 + 0.85
 // clock^3). Above 1 where there is power to spare. Below 0.225 of `full`, where the rate of all SMs, their
 // number times the clock, would fall with further SMs, only so many of them run as have 0.225 each.
 [[nodiscard]] inline double clock_of_power(double watts, double full) {
-  constexpr double kLeast = 1.5 * kPowerBesideClock;
   const double share = watts / full;
-  const double each = std::max(kLeast, share);
+  const double each = std::max(kLeastOfClock, share);
   return std::cbrt((each - kPowerBesideClock) / (1 - kPowerBesideClock)) * share / each;
 }
 

@@ -11,61 +11,63 @@
 namespace tbdsim {
 namespace {
 
-// What a kernel that is no product draws over what the board may. `board`: the board's power for each SM and
-// GHz, in W.
-double power_of_other(const Kernel& kernel, double board) {
-  const bool convolves = kernel.kind == KernelKind::convolution;
-  const double of_board = convolves ? 0.9 : 0.65, each = convolves ? 2.6 : 1.9;
-  return std::min(1.0, std::max(of_board, each / board));
-}
+constexpr double kPowerOfOthers = 0.65, kPowerOfConvolutions = 0.9;  // of the board's
+constexpr double kWattsOfOthers = 1.9;                               // for each SM and GHz
 
-// A product on tensor cores, all its runs together.
+// A product on tensor cores, all its runs together. Rates are over the peak of the SMs that run.
 struct Product {
   std::size_t kernel = 0;
   double runs = 1;
   double seconds = 0;      // of a run at the whole clock
   double at_peak = 0;      // seconds of its operations at the peak
   double board_power = 0;  // the board's over what it draws at the peak
+  double alone = 0;        // the rate that a run of nothing else sustains
 
-  [[nodiscard]] double seconds_at(double rate) const { return std::max(seconds, at_peak / rate); }
+  [[nodiscard]] double seconds_at(double rate) const {
+    return std::max(seconds, at_peak / std::max(rate, alone));
+  }
   // Power beyond the board's in units of it, times seconds.
   [[nodiscard]] double beyond(double rate) const {
     const double time = seconds_at(rate), x = at_peak / time;
     const double drawn = (kPowerBesideClock + (1 - kPowerBesideClock) * x * x * x) / board_power;
     return runs * time * (drawn - 1);
   }
-  // The rate that a run of nothing else sustains, over the peak.
-  [[nodiscard]] double alone() const { return std::min(1.0, clock_of_power(board_power, 1)); }
 };
 
 // runs 0: the kernel is no product that power limits.
 Product product_of(const Kernel& kernel, double batch, const Calibration& calibration,
                    const KernelCost& cost) {
+  const GpuSpec& gpu = *calibration.gpu;
   const auto* shape = std::get_if<GemmShape>(&kernel.shape);
   if (shape == nullptr || !cost.runs()) return {.runs = 0};
-  const double board_power = power_over_products(*calibration.gpu, cost.math);
+  const double board_power = power_over_products(gpu, cost.math);
   if (board_power >= std::numeric_limits<double>::infinity()) return {.runs = 0};
+  // A board runs no more SMs than have what other kernels draw, and what a clock needs.
+  const double watts = watts_of_each(gpu, cost.math), full = watts / board_power;
+  const double running =
+      std::min(1.0, watts / std::max(kWattsOfOthers / kPowerOfOthers, kLeastOfClock * full));
   const double flops = GemmFamily::flops(gemm_call(kernel, *shape, batch));
   return {.runs = static_cast<double>(kernel.repeat),
           .seconds = cost.total.si(),
-          .at_peak = flops / rate_of(*calibration.gpu, cost.math).peak.si(),
-          .board_power = board_power};
+          .at_peak = flops / (rate_of(gpu, cost.math).peak.si() * running),
+          .board_power = board_power / running,
+          .alone = std::min(1.0, clock_of_power(board_power, 1)) / running};
 }
 
-void lengthen(const Product& product, double rate, KernelCost& cost) {
-  scale_within(cost, 1, product.seconds_at(std::max(rate, product.alone())));
-}
-
-// The highest rate of products over their peak whose power is no more than the other kernels leave.
+// The highest rate of products whose power is no more than the other kernels leave; infinite: power limits
+// none of them.
 double sustained_rate(const std::vector<Product>& products, double left) {
+  constexpr double kUnlimited = std::numeric_limits<double>::infinity();
+  constexpr int kSteps = 16;  // to 2^-16 of the fastest
   const auto beyond = [&](double rate) {
     double all = 0;
-    for (const Product& product : products) all += product.beyond(std::max(rate, product.alone()));
+    for (const Product& product : products) all += product.beyond(rate);
     return all;
   };
-  if (beyond(1) <= left) return 1;
-  double within = 0, above = 1;
-  for (int step = 0; step < 16; ++step) {
+  if (beyond(kUnlimited) <= left) return kUnlimited;
+  double within = 0, above = 0;
+  for (const Product& product : products) above = std::max(above, product.at_peak / product.seconds);
+  for (int step = 0; step < kSteps; ++step) {
     const double rate = (within + above) / 2;
     (beyond(rate) <= left ? within : above) = rate;
   }
@@ -77,31 +79,26 @@ double sustained_rate(const std::vector<Product>& products, double left) {
 void limit_by_power(const TrainingStep& step, double batch, const Calibration& calibration,
                     std::vector<KernelCost>& costs) {
   std::vector<Product> products;
-  double left = 0, board = 0;
-  for (std::size_t k = 0; k < costs.size(); ++k) {
-    Product product = product_of(step.kernels[k], batch, calibration, costs[k]);
-    if (product.runs == 0) continue;
-    product.kernel = k;
-    products.push_back(product);
-    board = std::max(board, watts_of_each(*calibration.gpu, costs[k].math));
-  }
-  if (products.empty()) return;
-  auto next = products.begin();
+  double left = 0;
   for (std::size_t k = 0; k < costs.size(); ++k) {
     const Kernel& kernel = step.kernels[k];
-    const bool is_product = next != products.end() && next->kernel == k;
-    if (is_product) ++next;
-    if (is_product || kernel.kind == KernelKind::transfer) continue;
-    left += static_cast<double>(kernel.repeat) * costs[k].total.si() * (1 - power_of_other(kernel, board));
+    Product product = product_of(kernel, batch, calibration, costs[k]);
+    if (product.runs > 0) {
+      product.kernel = k;
+      products.push_back(product);
+    } else if (kernel.kind != KernelKind::transfer) {
+      const double drawn = kernel.kind == KernelKind::convolution ? kPowerOfConvolutions : kPowerOfOthers;
+      left += static_cast<double>(kernel.repeat) * costs[k].total.si() * (1 - drawn);
+    }
   }
+  if (products.empty()) return;
   const double rate = sustained_rate(products, left);
-  if (rate >= 1) return;
-  for (const Product& product : products) lengthen(product, rate, costs[product.kernel]);
+  for (const Product& product : products) scale_within(costs[product.kernel], 1, product.seconds_at(rate));
 }
 
 void limit_by_power(const Kernel& kernel, double batch, const Calibration& calibration, KernelCost& cost) {
   const Product product = product_of(kernel, batch, calibration, cost);
-  if (product.runs > 0) lengthen(product, 0, cost);
+  if (product.runs > 0) scale_within(cost, 1, product.seconds_at(0));
 }
 
 }  // namespace tbdsim

@@ -7,9 +7,10 @@
 //   sum over products t (d(x) - 1) <= sum over other kernels t (1 - o),   d(x) = (0.15 + 0.85 x^3) / b
 //
 // t: seconds; x: the product's rate over the peak; b: the board's power over what products draw at the peak
-// (power.h); o: power of another kernel over the board's, 0.65, of convolutions 0.9, and no less than 1.9 and
-// 2.6 W for each SM and GHz: a chip draws no less on a smaller board. Where the products draw more, all of
-// them have at most the rate x at which the two sides are equal.
+// (power.h); o: power of another kernel over the board's, 0.65, of convolutions 0.9. Where the products draw
+// more, all of them have at most the rate x at which the two sides are equal, and at least that of a run of
+// nothing else. A chip draws no less on a smaller board: of one with less than 1.9 W / 0.65 for each SM and
+// GHz only so many SMs count in x and b as have that, so that more SMs are never slower.
 //
 // Source of o: power of 52 training steps on an H100 of 700 W (calibrate/records/h100_sxm/steps.csv) by the
 // time of their kernels (step_kernels.csv.gz), least squares: 411 W of what moves bytes, 453 W of attention,

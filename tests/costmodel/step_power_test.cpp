@@ -46,7 +46,7 @@ class StepPower : public testing::Test {
     std::vector<KernelCost> costs = {cost_of(1.25), cost_of(milliseconds)};
     limit_by_power(step, 1, calibration_, costs);
     EXPECT_EQ(costs[1].total, Seconds(1e-3 * milliseconds)) << "only products are limited";
-    if (milliseconds == 0) {
+    if (milliseconds == 0 && gpu_.sm_count == 100) {  // fewer have no such peak
       KernelCost alone = cost_of(1.25);
       limit_by_power(product, 1, calibration_, alone);
       EXPECT_NEAR(alone.total / costs[0].total, 1, 1e-3);
@@ -73,10 +73,28 @@ TEST_F(StepPower, OtherKernelsLeaveTheirs) {
   EXPECT_EQ(beside(KernelKind::transfer, 100), beside(KernelKind::transfer, 0)) << "copies by the bus";
 }
 
-// 160 W for 100 SMs of 1 GHz, less than the 1.9 W that others draw for each: they leave nothing.
-TEST_F(StepPower, SmallBoardsHaveNothingLeft) {
-  gpu_.tdp = Watts(160);
-  EXPECT_EQ(beside(KernelKind::elementwise, 10), beside(KernelKind::elementwise, 0));
+// Half of 1.9 / 0.65 W for each of 100 SMs of 1 GHz: half of them run, as on a GPU that has no more.
+TEST_F(StepPower, SmallBoardsRunFewerSms) {
+  gpu_.tdp = Watts(100 * 0.5 * 1.9 / 0.65);
+  const double all = beside(KernelKind::elementwise, 3);
+  gpu_.sm_count = 50;
+  gpu_.math[index_of(MathType::bf16)]->peak = FlopsPerSecond(5e14);
+  EXPECT_NEAR(beside(KernelKind::elementwise, 3), all, 1e-3);
+  EXPECT_GT(all, 1.25);
+}
+
+TEST_F(StepPower, MoreSmsAreNeverSlower) {
+  gpu_.tdp = Watts(200);
+  for (const double milliseconds : {0.0, 0.5, 3.0}) {
+    double before = 100;
+    for (int sms = 10; sms <= 400; sms += 10) {
+      gpu_.sm_count = sms;
+      gpu_.math[index_of(MathType::bf16)]->peak = FlopsPerSecond(1e13 * sms);
+      const double now = beside(KernelKind::elementwise, milliseconds);
+      EXPECT_LE(now, before * (1 + 1e-4)) << sms;
+      before = now;
+    }
+  }
 }
 
 // Beside 0.25 ms of others: 1 / x * ((0.15 + 0.85 x^3) / 0.5 - 1) = 0.0875.
