@@ -1,5 +1,6 @@
-// focal_loss: cross entropy of the logistic function of every score, weighted by how far the score is from its
-// target (Lin et al., "Focal Loss for Dense Object Detection", ICCV 2017), in the forms that programs have it:
+// focal_loss: cross entropy of the logistic function of every score, weighted by how far the score is from
+// its target (Lin et al., "Focal Loss for Dense Object Detection", ICCV 2017), in the forms that programs
+// have it:
 //
 //   graph        google/automl's EfficientDet in TensorFlow: the targets of all classes, the logistic function,
 //                the cross entropy of scores, p_t, a power, alpha's factor, their product, a sum; and back
@@ -27,45 +28,45 @@ constexpr Term kGraphBackward[] = {{"mul", 2, 1, 5}, {"pow", 2, 1}, {"sigmoid", 
 
 // Tensors read and written: stored ones, fp32 ones (reads stored, reads fp32, writes stored, writes fp32).
 constexpr WideTerm kTorchvision[] = {
-    {"fill", 0, 0, 1, 0},                     // no class
-    {"index", 1, 0, 1, 0, false, 2},          // scores and targets of the anchors that count
-    {"sigmoid", 1, 0, 1, 0},                  //
-    {"cast", 1, 0, 0, 1, true, 3},            // scores, targets, and the power's base
-    {"log_sigmoid", 0, 1, 0, 1},              // the cross entropy
-    {"fill", 0, 0, 0, 1},                     //
-    {"sub", 0, 2, 0, 1, false, 2},            //
-    {"mul", 0, 2, 0, 1},                      //
-    {"mul", 2, 0, 1, 0, false, 2},            // p_t and alpha's factor
-    {"sub", 1, 0, 1, 0, false, 4},            //
-    {"add", 2, 0, 1, 0, false, 2},            //
-    {"mul", 1, 0, 1, 0, false, 2},            //
-    {"pow", 0, 1, 0, 1},                      //
-    {"mul", 0, 2, 0, 1},                      //
-    {"mul", 1, 1, 0, 1},                      //
+    {"fill", 0, 0, 1, 0},             // no class
+    {"index", 1, 0, 1, 0, false, 2},  // scores and targets of the anchors that count
+    {"sigmoid", 1, 0, 1, 0},          //
+    {"cast", 1, 0, 0, 1, true, 3},    // scores, targets, and the power's base
+    {"log_sigmoid", 0, 1, 0, 1},      // the cross entropy
+    {"fill", 0, 0, 0, 1},             //
+    {"sub", 0, 2, 0, 1, false, 2},    //
+    {"mul", 0, 2, 0, 1},              //
+    {"mul", 2, 0, 1, 0, false, 2},    // p_t and alpha's factor
+    {"sub", 1, 0, 1, 0, false, 4},    //
+    {"add", 2, 0, 1, 0, false, 2},    //
+    {"mul", 1, 0, 1, 0, false, 2},    //
+    {"pow", 0, 1, 0, 1},              //
+    {"mul", 0, 2, 0, 1},              //
+    {"mul", 1, 1, 0, 1},              //
     {"sum", 0, 1, 0, 0},
 };
 constexpr WideTerm kTorchvisionBackward[] = {
-    {"mul", 1, 0, 0, 1},                // alpha's factor
-    {"mul", 0, 2, 0, 1, false, 3},      // both factors of the product, the power
-    {"mul", 0, 1, 0, 1},                //
-    {"copy", 0, 1, 0, 1},               //
-    {"sigmoid", 0, 1, 0, 1},            // the cross entropy
-    {"sub", 0, 2, 0, 1},                //
-    {"mul", 0, 2, 0, 1},                //
-    {"cast", 0, 1, 1, 0, true, 2},      //
-    {"neg", 1, 0, 1, 0, false, 2},      // p_t
-    {"mul", 2, 0, 1, 0, false, 2},      //
-    {"add", 2, 0, 1, 0, false, 2},      //
-    {"sigmoid", 2, 0, 1, 0},            //
-    {"fill", 0, 0, 1, 0},               // anchors that do not count
-    {"index", 1, 0, 1, 0},              //
-    {"concat", 1, 0, 1, 0},             // images
+    {"mul", 1, 0, 0, 1},            // alpha's factor
+    {"mul", 0, 2, 0, 1, false, 3},  // both factors of the product, the power
+    {"mul", 0, 1, 0, 1},            //
+    {"copy", 0, 1, 0, 1},           //
+    {"sigmoid", 0, 1, 0, 1},        // the cross entropy
+    {"sub", 0, 2, 0, 1},            //
+    {"mul", 0, 2, 0, 1},            //
+    {"cast", 0, 1, 1, 0, true, 2},  //
+    {"neg", 1, 0, 1, 0, false, 2},  // p_t
+    {"mul", 2, 0, 1, 0, false, 2},  //
+    {"add", 2, 0, 1, 0, false, 2},  //
+    {"sigmoid", 2, 0, 1, 0},        //
+    {"fill", 0, 0, 1, 0},           // anchors that do not count
+    {"index", 1, 0, 1, 0},          //
+    {"concat", 1, 0, 1, 0},         // images
 };
 
-// Floating-point instructions for a score, a fused multiply-add counted twice: multiplications 15.4, additions
-// 5.1, fused ones 3.0, special functions 6.4 in what NVRTC 13.2 makes of the same arithmetic for sm_80 and
-// sm_90 with apex's flags (--use_fast_math --ftz=false). Two exponentials, a logarithm, a power and two
-// quotients bind the kernel, not its bytes.
+// Floating-point instructions for a score, a fused multiply-add counted twice: multiplications 15.4,
+// additions 5.1, fused ones 3.0, special functions 6.4 in what NVRTC 13.2 makes of the same arithmetic for
+// sm_80 and sm_90 with apex's flags (--use_fast_math --ftz=false). Two exponentials, a logarithm, a power and
+// two quotients bind the kernel, not its bytes.
 constexpr std::int64_t kFusedFlops = 33;
 
 class FocalLoss : public Layer {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
@@ -160,7 +161,7 @@ def _item(recorder: Recorder) -> Any:
     original = torch.Tensor.item
 
     def item(self: torch.Tensor) -> Any:
-        if self.device.type != "meta" or self.dtype == torch.bool or recorder.scalars_are_known:
+        if self.device.type != "meta" or self.dtype == torch.bool or recorder.scalars_are_known or recorder.knows(self):
             return original(self)
         with recorder.scalars_are(1.0):
             original(self)
@@ -179,6 +180,8 @@ def phases_marked(recorder: Recorder) -> Iterator[None]:
         stack.enter_context(replaced(averaged, "update_parameters", _update_average(recorder)))
         stack.enter_context(flex_attention_as_one(recorder.warnings.append))
         stack.enter_context(replaced(torch.Tensor, "item", _item(recorder)))
+        for_users = getattr(sys.modules.get("transformers"), "PreTrainedModel", None)  # it reads the inputs for a warning alone
+        stack.enter_context(replaced(for_users, "warn_if_padding_and_no_attention_mask", lambda *_: None))
         stack.enter_context(replaced(torch.cuda, "synchronize", lambda *_: recorder.synchronize()))
         for owner, name, phase in (
             (torch.autograd, "backward", "backward"),

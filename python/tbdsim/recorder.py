@@ -16,6 +16,7 @@ from .modules import Modules
 from .recording import Dtype, OperatorRecord, Recording, TensorUse
 from .shapes import Shapes
 from .storages import DTYPES, Storages
+from .uniform import UniformValues
 
 _META = torch.device("meta")
 
@@ -61,6 +62,7 @@ class Recorder(TorchDispatchMode):
         self._phases: list[str] = []
         self._backward_has_run = False
         self._scalar: float | None = None
+        self._uniform = UniformValues()
         self._assumed = assumed_value
         self._largest = largest_sizes
 
@@ -101,6 +103,10 @@ class Recorder(TorchDispatchMode):
         """Whether `.item()` gives a value now."""
         return self._scalar is not None or self._assumed is not None
 
+    def knows(self, tensor: torch.Tensor) -> bool:
+        """Whether every number of the tensor has the same value, which is known."""
+        return self._uniform.value_of(tensor) is not None
+
     # operators
 
     def __torch_dispatch__(self, operator: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -115,6 +121,7 @@ class Recorder(TorchDispatchMode):
             result = self._copy_to_host(operator, args[0], kwargs)
         else:
             result = self._run(operator, args, kwargs)
+            self._uniform.follow(operator, args, kwargs, result)
         if (on_gpu or any(tensor.device.type == "meta" for tensor in _tensors(result))) and not self._is_own_detach(operator):
             self._record(operator, args, kwargs, result)
         return result
@@ -128,9 +135,13 @@ class Recorder(TorchDispatchMode):
         return getattr(torch._C._current_autograd_node(), "variable", None) is None
 
     def _read_scalar(self, operator: Any, tensor: torch.Tensor) -> float | int | bool:
-        """Returns what `.item()` gives: what PyTorch's own question expects, else the assumed value, which a warning names."""
+        """Returns what `.item()` gives: what PyTorch's own question expects, the value where it is known, else the assumed one,
+        which a warning names."""
         if self._scalar is not None:
             return self._scalar
+        known = self._uniform.value_of(tensor)
+        if known is not None:
+            return known
         if self._assumed is None:
             raise self._error(
                 operator,

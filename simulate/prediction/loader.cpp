@@ -44,7 +44,8 @@ double Loader::threads(int gpus, double cores) const {
   return cores > 0 ? std::min(of_gpu, cores) : of_gpu;
 }
 
-Loader loader_of(const SampleInput& input, const LaunchModel& launch_model, const Dataset* dataset) {
+Loader loader_of(const SampleInput& input, const LaunchModel& launch_model, std::string_view model,
+                 const Dataset* dataset) {
   if (!is_real(input, launch_model)) return {};
   Loader loader;
   if (dataset != nullptr) loader.sample_time = dataset->decode_time.value_or(Seconds(0));
@@ -52,9 +53,11 @@ Loader loader_of(const SampleInput& input, const LaunchModel& launch_model, cons
   loader.read_time = read_time(input, dataset);
   const bool asked = !input.source.empty() || input.workers;
   if (asked && loader.sample_time == Seconds(0)) {
-    throw UsageError("input is real, and the time to decode a sample" +
-                     (dataset == nullptr ? "" : " of " + dataset->name) +
-                     " is unknown; expected an input_time, as 4 ms");
+    const std::string samples = dataset == nullptr
+                                    ? "its samples are of no data set"
+                                    : "the time to decode a sample of " + dataset->name + " is unknown";
+    throw UsageError(std::string(model) + ": input is real, and " + samples +
+                     "; expected an input_time, as 4 ms, or synthetic input");
   }
   if (input.workers) {
     loader.workers = static_cast<double>(*input.workers);

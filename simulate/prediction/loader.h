@@ -34,9 +34,10 @@ struct Loader {
   [[nodiscard]] double threads(int gpus, double cores) const;
 };
 
-// `dataset` may be none. Throws UsageError for what only real samples have beside synthetic input, and for
-// real input of samples whose time, or size in storage that is given, is unknown.
+// The loader of a model's samples; `dataset` may be none. Throws UsageError for what only real samples have
+// beside synthetic input, and for real input of samples whose time, or size in storage that is given, is
+// unknown.
 [[nodiscard]] Loader loader_of(const SampleInput& input, const LaunchModel& launch_model,
-                               const Dataset* dataset);
+                               std::string_view model, const Dataset* dataset);
 
 }  // namespace tbdsim

@@ -122,7 +122,7 @@ ResolvedScenario resolve(const Scenario& scenario, SpecCache& specs) {
   r.calibration = specs.calibration({gpu, r.gpu}, scenario.profile, {scenario.framework, r.framework});
   r.profile = {r.calibration, r.calibration->profile};
   resolve_model(r, specs);
-  r.loader = loader_of(scenario.input, r.framework->launch_model, r.dataset.get());
+  r.loader = loader_of(scenario.input, r.framework->launch_model, r.model->name, r.dataset.get());
   r.cores = cores_alone(scenario.cluster, *r.gpu, specs);
   r.sync = resolve_sync(scenario.cluster, *r.gpu, *r.framework, *r.variant, specs);
   resolve_steps(r, specs);

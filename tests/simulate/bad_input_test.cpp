@@ -273,6 +273,15 @@ const std::vector<BadCommand> kBadCommands = {
     {{"--gpu", "t4", "--batch", "8", "--model", "bert_base", "--framework", "tensorflow"},
      "bert_base is trained by pytorch, not by 'tensorflow'; expected a --framework that trains it, or a "
      "--variant, one of squad, pretraining_128, pretraining_512"},
+    {{"--gpu", "t4", "--batch", "8", "--model", "transformer", "--framework", "pytorch", "--input", "real"},
+     "transformer: input is real, and its samples are of no data set; expected an input_time, as 4 ms, or "
+     "synthetic input"},
+    {{"--gpu", "t4", "--batch", "8", "--model", "a3c", "--input", "real"},
+     "a3c: input is real, and the time to decode a sample of atari_pong is unknown; expected an input_time, "
+     "as 4 ms, or "
+     "synthetic input"},
+    {{"tta", "resnet50", "--gpu", "TITANYP"},
+     "unknown GPU 'TITANYP'; did you mean 'titanxp'? ('tbd-sim list gpus'" + kSeeList},
     {{"sweep", "--model", "\"a,b.yaml", "--framework", "pytorch", "--gpu", "t4", "--batch", "8"},
      "'\"a,b.yaml': a part in double quotes does not end with them; expected as \"my,model.yaml\",resnet50"},
     {{"show", "resnet50", "--batch", "64"}, "--batch means nothing to 'show' (see 'tbd-sim --help')"},

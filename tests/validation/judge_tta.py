@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Time to accuracy against measured runs that are not part of the repository.
 
-    tests/validation/judge_tta.py PROGRAM [FOLDER]
+    tests/validation/judge_tta.py PROGRAM [FOLDER] [--only BENCHMARK]
 
-FOLDER (default ../shared/reference/tta) holds tta_systems.csv, tta_runs.csv and comm_share_traces.csv; without it the
+FOLDER (default ../shared/reference/tta beside the repository) holds tta_systems.csv, tta_runs.csv and comm_share_traces.csv; without it the
 script says so and ends. Submissions count if they are fair: closed division, three runs or more that reached the target, and a rate
 that the logs state rather than one of the whole run. A quarter of them by the MD5 of their id is `fit`, which may be
-looked at one by one; of `score` only the errors of groups are printed.
+looked at one by one; of `score` only the errors of groups are printed. --only judges the submissions of one benchmark
+and nothing else.
 """
+import argparse
 import csv
 import hashlib
 import json
@@ -18,6 +20,7 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
+FOLDER = Path(__file__).resolve().parents[2] / "../shared/reference/tta"
 COLUMNS = ["id", "benchmark", "round", "target", "gpu", "gpus", "nodes", "global_batch", "precision", "samples_per_s",
            "tta_mean_s", "tta_cv", "runs_ok", "samples_mean", "split"]
 UNFAIR = ("open_division", "rate_from_whole_run", "audit_")
@@ -91,8 +94,14 @@ def rates_alone(program: str, row: dict) -> float | None:
     return None if bias is None else 1 + bias
 
 
-def judge_submissions(program: str, folder: Path) -> None:
-    print(validated(program, submissions(folder), "table"))
+def judge_submissions(program: str, folder: Path, only: str = "") -> None:
+    rows = submissions(folder)
+    if only:
+        named = sorted({row["benchmark"] for row in rows})
+        rows = [row for row in rows if row["benchmark"] == only]
+        if not rows:
+            raise SystemExit(f"--only: no benchmark '{only}'; expected one of {', '.join(named)}")
+    print(validated(program, rows, "table"))
 
 
 def judge_order(program: str, folder: Path) -> None:
@@ -186,15 +195,21 @@ def judge_communication(program: str, folder: Path) -> None:
 
 
 def main() -> None:
-    program = sys.argv[1]
-    folder = Path(sys.argv[2]) if len(sys.argv) > 2 else Path(__file__).resolve().parents[2] / "../shared/reference/tta"
-    if not (folder / "tta_systems.csv").exists():
-        print(f"{folder}: no measured runs here; nothing is judged")
+    summary, _, details = __doc__.partition("\n\n")
+    parser = argparse.ArgumentParser(description=summary, epilog=details, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program", metavar="PROGRAM", help="tbd-sim")
+    parser.add_argument("folder", metavar="FOLDER", nargs="?", type=Path, default=FOLDER, help="of the measured runs")
+    parser.add_argument("--only", metavar="BENCHMARK", default="", help="as retinanet")
+    options = parser.parse_args()
+    if not (options.folder / "tta_systems.csv").exists():
+        print(f"{options.folder}: no measured runs here; nothing is judged")
         return
-    judge_submissions(program, folder)
-    judge_order(program, folder)
-    judge_entries(program, folder)
-    judge_communication(program, folder)
+    judge_submissions(options.program, options.folder, options.only)
+    if options.only:
+        return
+    judge_order(options.program, options.folder)
+    judge_entries(options.program, options.folder)
+    judge_communication(options.program, options.folder)
 
 
 if __name__ == "__main__":

@@ -390,6 +390,7 @@ Scenario scenario_for(const ScenarioOptions& options, SpecCache& specs, std::str
     throw UsageError(fmt::format("{}; expected a model ('tbd-sim list models')", what));
   std::vector<Scenario> scenarios = scenarios_for(options, specs);
   if (scenarios.size() == 1) return std::move(scenarios.front());
+  if (!options.gpu.empty()) (void)specs.gpu(options.gpu);  // an unknown one is the first thing to say
   std::vector<std::string> frameworks;
   for (const Scenario& scenario : scenarios) frameworks.push_back(scenario.framework);
   throw UsageError(fmt::format("{}, {} is trained by {}; expected a --framework", what, options.model,

@@ -1,0 +1,46 @@
+"""Values that a capture knows: tensors of which every number is the same."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import tbdsim  # noqa: E402
+
+
+class Masked(torch.nn.Module):
+    """Leaves out a mask of ones, as models of transformers do, or one that it has written to."""
+
+    def __init__(self, writes: bool) -> None:
+        super().__init__()
+        self.layer, self.writes = torch.nn.Linear(4, 4), writes
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        mask = torch.ones(x.shape[0], 4, device=x.device)
+        if self.writes:
+            mask[:, 0] = x[:, 0]
+        y = self.layer(x)
+        return y if mask.to(torch.bool).all() and mask.sum() == mask.numel() else y * mask
+
+
+def captured(model: torch.nn.Module) -> tbdsim.Step:
+    return tbdsim.capture(model, torch.zeros(2, 4), loss=lambda y: y.sum(), optimizer="sgd")
+
+
+def test_a_mask_of_ones_is_known() -> None:
+    assert captured(Masked(writes=False)).warnings == []
+
+
+def test_what_was_written_to_is_not_known() -> None:
+    with pytest.raises(tbdsim.CaptureError, match="reads a value from the GPU"):
+        captured(Masked(writes=True))
+
+
+def test_numbers_are_finite() -> None:
+    class Checked(torch.nn.Linear):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y = super().forward(x)
+            return y if torch.isfinite(y).all() and not torch.isnan(y).any() else y.clamp(-1, 1)
+
+    assert captured(Checked(4, 4)).warnings == []
