@@ -21,7 +21,8 @@ _OPERATORS = (
     ("pool", "pooling"),
     ("foreach", "update"),
     ("fused_", "update"),
-    ("_amp_", "update"),
+    ("_amp_foreach", "update"),
+    ("_amp_update", "update"),
     ("softmax", "softmax and loss"),
     ("nll_loss", "softmax and loss"),
     ("embedding", "embedding"),
@@ -41,9 +42,10 @@ _KINDS = {
     "reduction": "reduction",
     "gemm": "product",
     "batched_gemm": "product",
-    "layout": "convolution, layout",
+    "transpose": "convolution, layout",
 }
 _KERNELS = {
+    "batch_norm": "batch norm",
     "cast": "copy and cast",
     "copy": "copy and cast",
     "contiguous": "copy and cast",

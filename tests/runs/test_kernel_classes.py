@@ -32,7 +32,7 @@ class KernelClasses(unittest.TestCase):
                 measured(back, [images, images, grouped], "x_wgrad_y"),
                 predicted("conv", "convolution", "backward_weights", "8x32x14x14 32x3x3/2 g4"),
             ),
-            (measured(back, [images, images, dense], "xx::nchwToNhwcKernel"), predicted("nchw_to_nhwc", "layout")),
+            (measured(back, [images, images, dense], "xx::nchwToNhwcKernel"), predicted("nhwc_nchw", "transpose")),
         ]
         names = ["dense, forward", "depthwise, input gradient", "grouped, weight gradient", "layout"]
         for (one, other), name in zip(pairs, names, strict=True):
@@ -44,6 +44,7 @@ class KernelClasses(unittest.TestCase):
             ("aten::addmm", "matmul", "gemm", "forward", "product"),
             ("aten::_cudnn_attention_backward", "attention", "gemm", "backward_data", "attention"),
             ("aten::native_batch_norm", "batch_norm", "batch_norm", "forward", "batch norm"),
+            ("aten::native_batch_norm", "batch_norm", "elementwise", "forward", "batch norm"),
             ("aten::_foreach_add_", "_foreach_add", "update", "update", "update"),
             ("aten::_log_softmax", "_log_softmax", "softmax", "forward", "softmax and loss"),
             ("aten::copy_", "cast", "elementwise", "forward", "copy and cast"),

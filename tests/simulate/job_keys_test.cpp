@@ -218,7 +218,7 @@ TEST_F(JobKeysTest, InputsOfActivationsInFp8) {
   EXPECT_DOUBLE_EQ(half - predict(job).first.activations.si(), 32.0 * 8192 * 2 * 14336);
 }
 
-// 8 NVLinks instead of 18; all else is alike.
+// 8 NVLinks instead of 18; all else is alike, but that an H100's own calls leave residuals in its profile.
 TEST_F(JobKeysTest, GpusHaveTheirOwnLinks) {
   Texts job = kDense;
   const LayoutPrediction many = predict(job);
@@ -226,7 +226,7 @@ TEST_F(JobKeysTest, GpusHaveTheirOwnLinks) {
   const LayoutPrediction few = predict(job);
   const auto tensor = static_cast<std::size_t>(LayoutDimension::tensor);
   EXPECT_GT(few.communication[tensor].busy.si(), 1.5 * many.communication[tensor].busy.si());
-  EXPECT_EQ(few.parts.compute, many.parts.compute);
+  EXPECT_NEAR(few.parts.compute / many.parts.compute, 1, 0.005);
 }
 
 // Mixtral's blocks: 8 experts of 3 x 4096 x 14336; each of two ranks has half of four experts, or whole ones.
