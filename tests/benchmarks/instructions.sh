@@ -3,8 +3,8 @@
 # fast machine and a busy one. instructions.sh [TBD_SIM]: prints and, beyond the limits below, fails. Where there is no
 # valgrind: 77. The limits of a prediction are about 1.3 times what the fastest form needed (425,000 and 257,000): a plainer
 # form may cost 18,000 predictions a second for 22,000, and trying every split of a GEMM and the limits of the data sheet
-# cost 4 % of the first, groups, dilation and aligned rows another 4 %, how threads reach the numbers of kernels that move bytes 1 %. The command, which reads eight models and a profile and
-# predicts 23 times, needs 405 M and took 64 ms on two quiet cores at 511 M (asked: 50).
+# cost 4 % of the first, groups, dilation and aligned rows another 4 %, how threads reach the numbers of kernels that move
+# bytes 1 %. The command, which reads eight models and a profile and predicts 23 times, needs 405 M and took 64 ms on two quiet cores at 511 M (asked: 50).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 program=${1:-build/release/simulate/tbd-sim}
