@@ -48,6 +48,7 @@ double rate_share(const GpuSpec& gpu, MathType asked) {
 }
 
 double power_share(const GpuSpec& gpu, MathType math) {
+  if (!has_tensor_cores(gpu, math)) return 1;
   const double full = power_of(gpu).full_board;
   if (full == 0 || gpu.tdp.si() < kUnthrottledWatts) return 1;
   return std::min(1.0, clock_of_power(watts_of_each(gpu, math), full));
@@ -96,7 +97,7 @@ PowerLimit small_board_limit(const GpuSpec& gpu) {
 }
 
 PowerLimit limit_of_unmeasured(const GpuSpec& gpu, MathType math) {
-  const double share = has_tensor_cores(gpu, math) ? power_share(gpu, math) : 1;
+  const double share = power_share(gpu, math);
   return share < 1 ? PowerLimit{share, kCubeRoot} : small_board_limit(gpu);
 }
 

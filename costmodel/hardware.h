@@ -44,7 +44,7 @@ struct Prior {
 // follow it. 0.15: large bf16 products on an A100 PCIe 80 GB of 300 W (SimuMax) reach 0.89 of what they do on
 // the SXM board of 400 W (aiconfigurator), 237 and 265 TFLOP/s at the 90th percentile. BERT takes 1.12
 // to 1.14 times as long on an A100 PCIe of 250 W, three fifths of it products (0.83 here). 1 for boards below
-// 150 W, whose power limits expected_clock.
+// 150 W, whose power limits expected_clock, and without tensor cores.
 [[nodiscard]] double power_share(const GpuSpec& gpu, MathType math);
 
 inline constexpr double kCubeRoot =

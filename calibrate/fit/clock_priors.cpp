@@ -52,7 +52,7 @@ ClockPriors clock_priors(std::span<const Record> records, const GpuSpecs& gpus) 
       const auto math = static_cast<MathType>(m);
       if (!gpu.math[m] && !gpu.computes_in[m]) continue;
       Prior clock = expected_clock(gpu);
-      if (has_tensor_cores(gpu, math)) clock.mean *= power_share(gpu, math);
+      clock.mean *= power_share(gpu, math);
       clocks.expected[clock_key(name, kMathTypeNames[m])] = clock;
     }
   }

@@ -92,6 +92,17 @@ TEST_P(AttentionProperties, MoreOfAnythingIsNeverSlower) {
   });
 }
 
+// ViT's 197 patches of one image leave most SMs idle, whose power no tensor core draws in fp32.
+TEST_P(AttentionProperties, MoreSmsNeverSlowAFewBlocksInFp32) {
+  for (const Phase phase : {Phase::forward, Phase::backward_data}) {
+    Kernel kernel = attention(AttentionKernel::memory_efficient, phase, 197, false);
+    kernel.math = MathType::fp32;
+    const double before = seconds(kernel, 1, *gpu_.spec);
+    for (const double factor : {1.1, 1.5, 2.0})
+      EXPECT_LE(seconds(kernel, 1, faster(*gpu_.spec, factor, 1, 1)), before * kRounding);
+  }
+}
+
 TEST_P(AttentionProperties, MoreWorkNeverTakesLess) {
   for_each_case([&](const Case& c) {
     double before = 0;

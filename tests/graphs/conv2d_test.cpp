@@ -229,7 +229,8 @@ TEST(Conv2d, OneByOneOfOddImagesCopiesThemWhereChannelsAreMany) {
     for (const Kernel& kernel : bench.forward()) kinds.push_back(kernel.kind);
     return kinds;
   };
-  EXPECT_THAT(kinds_of("{type: conv2d, filters: 64, kernel: 1, padding: same}", 64), ElementsAre(KernelKind::gemm));
+  EXPECT_THAT(kinds_of("{type: conv2d, filters: 64, kernel: 1, padding: same}", 64),
+              ElementsAre(KernelKind::gemm));
   EXPECT_THAT(kinds_of("{type: conv2d, filters: 512, kernel: 1, padding: same}", 512),
               ElementsAre(KernelKind::transpose, KernelKind::convolution, KernelKind::transpose));
 }
