@@ -2,29 +2,29 @@
 
 namespace tbdsim {
 
-Kernel recurrent_call(const RecurrentCall& call, Phase phase) {
-  const RecurrentShape& s = call.shape;
+Kernel recurrent_call(const FusedRecurrentLayer& layer, Phase phase) {
+  const RecurrentShape& s = layer.shape;
   const std::int64_t gates = checked_multiply(s.gates, s.hidden);
-  const Size vectors = s.batch * checked_multiply(s.steps, call.bytes);
+  const Size vectors = s.batch * checked_multiply(s.steps, layer.bytes);
   const Size x = vectors * s.inputs;
   const Size y = vectors * s.hidden;
   const Size g = vectors * gates;  // of all gates, before activation, or their gradients
-  const Size kept = y * call.kept;
-  const Size input_weights = fixed_size(checked_multiply(checked_multiply(s.inputs, gates), call.bytes));
-  const Size state_weights = fixed_size(checked_multiply(checked_multiply(s.hidden, gates), call.bytes));
+  const Size kept = y * layer.kept;
+  const Size input_weights = fixed_size(checked_multiply(checked_multiply(s.inputs, gates), layer.bytes));
+  const Size state_weights = fixed_size(checked_multiply(checked_multiply(s.hidden, gates), layer.bytes));
   Kernel kernel;
   kernel.kind = KernelKind::recurrent;
   kernel.phase = phase;
-  kernel.op = call.op;
-  kernel.math = call.math;
-  kernel.element_bytes = call.bytes;
+  kernel.op = layer.op;
+  kernel.math = layer.math;
+  kernel.element_bytes = layer.bytes;
   kernel.macs = s.batch * checked_multiply(s.steps, checked_multiply(gates, checked_add(s.inputs, s.hidden)));
   kernel.flops = kernel.macs * 2;
   if (phase == Phase::forward) {
-    kernel.read_bytes = x + g + y * call.states + input_weights + state_weights * s.steps;
+    kernel.read_bytes = x + g + y * layer.states + input_weights + state_weights * s.steps;
     kernel.written_bytes = g + kept + y;
   } else if (phase == Phase::backward_data) {
-    kernel.read_bytes = y + kept + g + y * call.states + input_weights + state_weights * s.steps;
+    kernel.read_bytes = y + kept + g + y * layer.states + input_weights + state_weights * s.steps;
     kernel.written_bytes = g + x;
     kernel.scratch_bytes = g;
   } else {

@@ -10,7 +10,8 @@ namespace tbdsim {
 inline constexpr std::int64_t kLstmKeeps = 5;
 inline constexpr std::int64_t kGruKeeps = 4;
 
-struct RecurrentCall {
+// A recurrent layer as one call takes it, in either phase.
+struct FusedRecurrentLayer {
   std::string_view op;
   RecurrentShape shape;
   std::int64_t states = 1;  // carried from step to step
@@ -19,9 +20,9 @@ struct RecurrentCall {
   std::int64_t bytes = 4;  // of a number
 };
 
-// The call in this phase. All steps' products with the input are one product before the steps; each step
-// reads the state's weights again. Element-wise operations on each unit are few compared with the products
-// and not counted.
-[[nodiscard]] Kernel recurrent_call(const RecurrentCall& call, Phase phase);
+// The call of the layer in this phase. All steps' products with the input are one product before the steps;
+// each step reads the state's weights again. Element-wise operations on each unit are few compared with the
+// products and not counted.
+[[nodiscard]] Kernel recurrent_call(const FusedRecurrentLayer& layer, Phase phase);
 
 }  // namespace tbdsim
