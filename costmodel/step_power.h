@@ -1,5 +1,5 @@
-// What a board's power leaves the matrix products of its tensor cores: of a run of nothing else, and of a
-// training step, whose other kernels draw less than the board may.
+// Seconds that matrix products on tensor cores take within the board's power: those of a run of nothing else,
+// and those of a training step, whose other kernels draw less than the board may.
 //
 // The board averages its power over many kernels. While a step's products draw more than the board may and
 // its other kernels less, products run at the whole clock as long as the mean stays below the limit:

@@ -253,9 +253,9 @@ inline constexpr double kKernelsOfPadding = 3;  // both images and the filters
   return c.groups > 1 ? copies_around_groups(c, choice) : ConvCopies{.bytes = c.padding_bytes};
 }
 
-// What a product on tensor cores has beside those on other lanes: a factor on its rate, bytes that are not
-// read, bytes that copies move, seconds of kernels around it. Not inlined: a prediction in fp32 has none and
-// is not slowed.
+// Terms of a product on tensor cores that products on other lanes lack: a factor on its rate, bytes that are
+// not read, bytes that copies move, seconds of kernels around it. Not inlined: a prediction in fp32 has none
+// and is not slowed.
 template <class T>
 struct TensorCoreTerms {
   T efficiency;

@@ -191,7 +191,7 @@ struct StreamFamily {
   return rows ? rows_at_once : kOthers;
 }
 
-// What binds a kernel beside its bytes and operations.
+// Limits of a kernel beside its bytes and operations.
 struct OtherLimits {
   double blocks = 0;  // seconds that multiprocessors take for rows or pixels, whatever memory sends
   double least = 0;   // seconds of the bytes at least

@@ -16,7 +16,7 @@ from .modules import Modules
 from .recording import Dtype, OperatorRecord, Recording, TensorUse
 from .shapes import Shapes
 from .storages import DTYPES, Storages
-from .uniform import UniformValues
+from .uniform import UniformValues, tensors_in
 
 _META = torch.device("meta")
 
@@ -37,14 +37,6 @@ def _defaults(operator: Any) -> list[tuple[str, Any]]:
         (argument.name, argument.default_value if argument.has_default_value() else None)
         for argument in operator._schema.arguments
     ]
-
-
-def _tensors(value: Any) -> Iterator[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _tensors(item)
 
 
 class Recorder(TorchDispatchMode):
@@ -114,7 +106,7 @@ class Recorder(TorchDispatchMode):
         if self._largest and operator is torch.ops.aten.index.Tensor:
             with self:
                 args = with_places(operator, args) or args
-        on_gpu = any(tensor.device.type == "meta" for tensor in _tensors((*args, *kwargs.values())))
+        on_gpu = any(tensor.device.type == "meta" for tensor in tensors_in((*args, *kwargs.values())))
         if operator is torch.ops.aten._local_scalar_dense.default and on_gpu:
             result: Any = self._read_scalar(operator, args[0])
         elif operator is torch.ops.aten._to_copy.default and on_gpu and kwargs.get("device", _META).type == "cpu":
@@ -122,7 +114,7 @@ class Recorder(TorchDispatchMode):
         else:
             result = self._run(operator, args, kwargs)
             self._uniform.follow(operator, args, kwargs, result)
-        if (on_gpu or any(tensor.device.type == "meta" for tensor in _tensors(result))) and not self._is_own_detach(operator):
+        if (on_gpu or any(tensor.device.type == "meta" for tensor in tensors_in(result))) and not self._is_own_detach(operator):
             self._record(operator, args, kwargs, result)
         return result
 

@@ -45,7 +45,7 @@ class UniformValues:
         if operator is _aten.masked_fill_.Scalar and self.value_of(args[1]) is False:
             return
         for place, name in written:
-            for tensor in _tensors(args[place] if place < len(args) else kwargs.get(name)):
+            for tensor in tensors_in(args[place] if place < len(args) else kwargs.get(name)):
                 self._known.pop(StorageWeakRef(tensor.untyped_storage()), None)
         if written or not isinstance(result, torch.Tensor) or result.device.type != "meta":
             return
@@ -72,7 +72,7 @@ class UniformValues:
             return self.value_of(args[0]) * (args[0].numel() // max(result.numel(), 1))
         if name not in _OF_NUMBERS:
             return None
-        read = list(_tensors((*args, *kwargs.values())))
+        read = list(tensors_in((*args, *kwargs.values())))
         if not read or any(tensor.device.type == "meta" and self.value_of(tensor) is None for tensor in read):
             return None
         if any(tensor.device.type != "meta" and tensor.numel() != 1 for tensor in read):
@@ -97,9 +97,10 @@ def _written(operator: Any) -> list[tuple[int, str]]:
     ]
 
 
-def _tensors(value: Any) -> Iterator[torch.Tensor]:
+def tensors_in(value: Any) -> Iterator[torch.Tensor]:
+    """The tensors of an operator's argument or result, also those in lists."""
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, (list, tuple)):
         for item in value:
-            yield from _tensors(item)
+            yield from tensors_in(item)

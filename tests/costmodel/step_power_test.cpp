@@ -1,4 +1,4 @@
-// What a board's power leaves the products of a step, by hand.
+// Times of a step's products within the board's power, by hand.
 #include "costmodel/step_power.h"
 
 #include <cmath>
