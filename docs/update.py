@@ -8,6 +8,7 @@
 * a fenced block below `<!-- docs/examples/FILE -->`: that file
 * `<!-- table NAME -->` to `<!-- end of table -->`: a table of docs/tables.py
 * docs/command_line.md: the help of every command
+* docs/pictures/errors.svg: the errors of groups of runs
 """
 import pathlib
 import re
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 
+import error_chart
 import tables
 
 ROOT = tables.ROOT
@@ -98,7 +100,8 @@ def main():
         if not check and not tables.log_is_complete():
             tables.append_to_log()
         stale = [] if tables.log_is_complete() else [tables.LOG]
-        new = {page: updated(page.read_text(encoding="utf-8"), run) for page in pages()} | {COMMAND_LINE: command_line(run)}
+        new = {page: updated(page.read_text(encoding="utf-8"), run) for page in pages()}
+        new |= {COMMAND_LINE: command_line(run), error_chart.PICTURE: error_chart.drawing()}
         for page, text in new.items():
             if page.exists() and page.read_text(encoding="utf-8") == text:
                 continue
