@@ -47,7 +47,7 @@ constexpr auto kRows = std::to_array<Row>({
     {lower_resampling, 2,
      "upsample_nearest1d upsample_nearest2d upsample_nearest3d _upsample_nearest_exact2d "
      "im2col col2im max_unpool2d max_unpool3d"},
-    {lower_resampling, 6, "upsample_linear1d"},
+    {lower_resampling, 6, "upsample_linear1d affine_grid_generator fractional_max_pool2d"},
     {lower_resampling, 10, "upsample_bilinear2d _upsample_bilinear2d_aa grid_sampler_2d"},
     {lower_resampling, 20, "upsample_trilinear3d grid_sampler_3d"},
     {lower_resampling, 40, "upsample_bicubic2d _upsample_bicubic2d_aa torchvision.roi_align"},
@@ -55,6 +55,7 @@ constexpr auto kRows = std::to_array<Row>({
      "upsample_nearest1d_backward upsample_nearest2d_backward upsample_nearest3d_backward "
      "_upsample_nearest_exact2d_backward"},
     {lower_resampling_backward, 6, "upsample_linear1d_backward"},
+    {lower_resampling_backward, 1, "fractional_max_pool2d_backward"},
     {lower_resampling_backward, 10, "upsample_bilinear2d_backward _upsample_bilinear2d_aa_backward"},
     {lower_resampling_backward, 20, "upsample_trilinear3d_backward"},
     {lower_resampling_backward, 40,
@@ -66,10 +67,11 @@ constexpr auto kRows = std::to_array<Row>({
     {lower_softmax_backward, 0, "_softmax_backward_data _log_softmax_backward_data"},
     {lower_class_loss, 0, "nll_loss_forward nll_loss2d_forward"},
     {lower_class_loss_backward, 0, "nll_loss_backward nll_loss2d_backward"},
+    {lower_ctc_loss, 0, "_ctc_loss _ctc_loss_backward"},
     {lower_embedding, 0, "embedding"},
     {lower_embedding_backward, 0, "embedding_dense_backward"},
     {lower_embedding_bag, 0, "_embedding_bag _embedding_bag_forward_only"},
-    {lower_embedding_bag_backward, 0, "_embedding_bag_dense_backward"},
+    {lower_embedding_bag_backward, 0, "_embedding_bag_dense_backward _embedding_bag_backward"},
     {lower_gather, 0, "index index_select gather take _unsafe_index"},
     {lower_scatter, 0,
      "index_put _index_put_impl _unsafe_index_put index_add index_copy scatter scatter_add "
@@ -87,7 +89,9 @@ constexpr auto kRows = std::to_array<Row>({
     {lower_host_read, 0, "_local_scalar_dense is_nonzero item _linalg_check_errors equal"},
     {lower_synchronization, 0, "tbdsim.synchronize"},
     {lower_copy, 0, "clone copy _to_copy contiguous to"},
-    {lower_join, 0, "cat stack concat _chunk_cat roll repeat flip repeat_interleave rot90 tile"},
+    {lower_join, 0,
+     "cat stack concat _chunk_cat roll repeat flip repeat_interleave rot90 tile pixel_shuffle "
+     "pixel_unshuffle channel_shuffle"},
     {lower_pad, 0, "constant_pad_nd"},
     {lower_slice_backward, 0,
      "slice_backward select_backward unfold_backward diagonal_backward as_strided_scatter "
@@ -111,7 +115,8 @@ constexpr auto kRows = std::to_array<Row>({
      "addcdiv hardsigmoid hardsigmoid_backward mse_loss mse_loss_backward l1_loss "
      "smooth_l1_loss huber_loss smooth_l1_loss_backward huber_loss_backward kl_div dist glu "
      "glu_backward hardshrink_backward softshrink_backward rrelu_with_noise_backward cross "
-     "linalg_cross _weight_norm_interface _weight_norm_interface_backward xlogy hypot"},
+     "linalg_cross _weight_norm_interface _weight_norm_interface_backward xlogy hypot "
+     "multi_margin_loss_backward multilabel_margin_loss_backward"},
     {lower_elementwise, 1,
      "add sub rsub mul div neg abs relu relu6 hardtanh hardtanh_backward threshold "
      "threshold_backward clamp clamp_min clamp_max maximum minimum fmax fmin eq ne lt le gt ge "

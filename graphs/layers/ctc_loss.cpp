@@ -1,7 +1,7 @@
 // ctc_loss: connectionist temporal classification (Graves et al., ICML 2006) of {steps, classes} scores
 // against a shorter row of `labels` labels: -log of the probability of all alignments. Forward the recursion
-// alpha over the steps, backward the recursion beta and the gradient. Between labels there may be blanks, so
-// a step has 2 * labels + 1 states.
+// alpha over the steps, backward the recursion beta and the gradient.
+#include "graphs/ctc_recursion.h"
 #include "graphs/layers/layer_types.h"
 #include "graphs/layers/transfer.h"
 
@@ -9,9 +9,6 @@ namespace tbdsim {
 namespace {
 
 constexpr std::int64_t kMostLabels = 1'000'000;
-// The logarithm of a sum of three exponentials and a product: maximum (2), differences and exponentials (6),
-// sum (2), logarithm (1), what is added (2).
-constexpr std::int64_t kStateFlops = 13;
 
 class CtcLoss : public Layer {
  public:
@@ -57,13 +54,14 @@ class CtcLoss : public Layer {
     return site.output.rows * checked_multiply(site.output.dims[0], states() * kFp32Bytes);
   }
 
-  // One kernel with a thread block for each sample, which processes the steps one after another.
   [[nodiscard]] Kernel recursion(Phase phase, std::string_view op, const LayerContext& site, Size read,
                                  Size written) const {
-    const Shape trellis{site.output.rows, {site.output.dims[0], states()}};
-    Kernel kernel = memory_kernel(KernelKind::reduction, phase, op, trellis, kStateFlops, read, written);
-    kernel.shape = position_matrix(trellis);
-    return kernel;
+    return ctc_kernel({.phase = phase,
+                       .op = op,
+                       .positions = site.output.rows * site.output.dims[0],
+                       .states = states(),
+                       .read = read,
+                       .written = written});
   }
 
   std::int64_t labels_;

@@ -10,10 +10,11 @@ import torch
 
 from .environment import cuda_environment
 from .errors import CaptureError
+from .known_values import KnownValues, ValuesFollowed
 from .losses import LossSource
 from .meta import map_tensors
 from .optimizers import OptimizerSource
-from .record import Assumed, Trained, record
+from .record import Trained, Values, record
 from .recording import Recording
 from .shapes import Shapes
 from .sizes import merge
@@ -86,7 +87,7 @@ def capture(
         own = inputs is None and not isinstance(model, torch.nn.Module)
         training = None if own else ModelTraining(model, inputs, options)
         build, module = (_on_meta(model), None) if training is None else (training, training.model)
-        recordings = _record(build, module, batches, Assumed(assumed_value, largest_sizes))
+        recordings = _record(build, module, batches, Values(KnownValues(), assumed_value, largest_sizes))
     merged = merge(recordings, batches)
     kind = recordings[0].modules[0][1]
     found_sample, found_length = _sample(training, batches[0])
@@ -107,22 +108,23 @@ def capture(
 
 
 def _record(
-    train_step: Callable[[int], Any], model: torch.nn.Module | None, batches: Sequence[int], assumed: Assumed
+    train_step: Callable[[int], Any], model: torch.nn.Module | None, batches: Sequence[int], values: Values
 ) -> list[Recording]:
     """Returns a recording at each batch. A model that is new is trained for a step first, so that gradients and state exist."""
     recordings: list[Recording] = []
     shapes, trained = Shapes(), None
     for batch in batches:
-        step = train_step(batch)
+        with ValuesFollowed(values.known):
+            step = train_step(batch)
         if not callable(step):
             raise CaptureError(
                 f"train_step({batch}) returned {type(step).__name__}: expected a callable that runs one step; "
                 "build model, optimizer and data in train_step, and return a function that uses them"
             )
-        recording = record(step, trained, shapes, assumed) if trained is not None else None
+        recording = record(step, trained, shapes, values) if trained is not None else None
         if recording is None:
-            trained = Trained(step, model, shapes, assumed)
-            recording = record(step, trained, shapes, assumed)
+            trained = Trained(step, model, shapes, values)
+            recording = record(step, trained, shapes, values)
         if recording is None:
             raise CaptureError(
                 "the step makes a new model or optimizer whenever it runs: build them in train_step, outside of the step"

@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from .known_values import like_on_meta
+
 
 class _NoRandomValues(TorchFunctionMode):
     """Skips filling tensors with random numbers, which takes most of the time in which a model is built."""
@@ -86,6 +88,6 @@ def with_batch(inputs: Any, batch: int, axis: int) -> Any:
         if tensor.dim() <= axis or tensor.shape[axis] != sizes[0]:
             return tensor_to_meta(tensor)
         shape = [*tensor.shape[:axis], batch, *tensor.shape[axis + 1 :]]
-        return torch.empty(shape, dtype=tensor.dtype, device="meta", requires_grad=tensor.requires_grad)
+        return like_on_meta(tensor, shape)
 
     return map_tensors(inputs, resized)

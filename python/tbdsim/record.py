@@ -10,16 +10,18 @@ from typing import Any, NamedTuple
 import torch
 
 from .environment import phases_marked
+from .known_values import KnownValues
 from .modules import Modules
 from .recorder import Recorder
 from .recording import Recording
 from .shapes import Shapes
 
 
-class Assumed(NamedTuple):
-    """What stands in for values that a capture does not have; see `tbdsim.capture`."""
+class Values(NamedTuple):
+    """What a capture knows of values, and what stands in for those that it does not; see `tbdsim.capture`."""
 
-    value: float | None = None
+    known: KnownValues
+    assumed_value: float | None = None
     largest_sizes: bool = False
 
 
@@ -27,10 +29,10 @@ class Trained:
     """The models and optimizers of a step, found by running it once; then their gradients and state exist too."""
 
     def __init__(
-        self, step: Callable[[], Any], model: torch.nn.Module | None, shapes: Shapes, assumed: Assumed
+        self, step: Callable[[], Any], model: torch.nn.Module | None, shapes: Shapes, values: Values
     ) -> None:
         # its record is thrown away, its errors name operator and module
-        recorder = Recorder(Modules(model), shapes, *assumed)
+        recorder = Recorder(Modules(model), shapes, *values)
         with recorder.modules.watched(), phases_marked(recorder), recorder:
             step()
         self.models = recorder.modules.roots
@@ -105,12 +107,12 @@ def _garbage_kept() -> Iterator[None]:
             gc.enable()
 
 
-def record(step: Callable[[], Any], trained: Trained, shapes: Shapes, assumed: Assumed) -> Recording | None:
+def record(step: Callable[[], Any], trained: Trained, shapes: Shapes, values: Values) -> Recording | None:
     """Returns what the step does; None where it trains other models than `trained`, whose state would be missing.
 
     Memory that only a cycle of references holds is freed at the step's end, as if nobody collected garbage.
     """
-    recorder = Recorder(Modules(trained.models[0] if trained.models else None), shapes, *assumed)
+    recorder = Recorder(Modules(trained.models[0] if trained.models else None), shapes, *values)
     with _garbage_kept():
         trained.register(recorder)
         with recorder.modules.watched(), phases_marked(recorder), _gradients_marked(recorder, trained.parameters()), recorder:

@@ -11,12 +11,12 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .errors import CaptureError
+from .known_values import KnownValues, tensors_in
 from .largest_sizes import largest_result, with_places
 from .modules import Modules
 from .recording import Dtype, OperatorRecord, Recording, TensorUse
 from .shapes import Shapes
 from .storages import DTYPES, Storages
-from .uniform import UniformValues, tensors_in
 
 _META = torch.device("meta")
 
@@ -39,11 +39,18 @@ def _defaults(operator: Any) -> list[tuple[str, Any]]:
     ]
 
 
+def _on_meta(value: Any) -> Any:
+    """Returns an operator's result as it would be on "meta"."""
+    if isinstance(value, torch.Tensor):
+        return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
+    return type(value)(_on_meta(item) for item in value) if isinstance(value, (list, tuple)) else value
+
+
 class Recorder(TorchDispatchMode):
     """Records operators with a tensor of the device "meta", which stands for the GPU. Operators on the host alone just run."""
 
     def __init__(
-        self, modules: Modules, shapes: Shapes, assumed_value: float | None = None, largest_sizes: bool = False
+        self, modules: Modules, shapes: Shapes, known: KnownValues, assumed_value: float | None = None, largest_sizes: bool = False
     ) -> None:
         super().__init__()
         self.modules, self.shapes = modules, shapes
@@ -54,7 +61,7 @@ class Recorder(TorchDispatchMode):
         self._phases: list[str] = []
         self._backward_has_run = False
         self._scalar: float | None = None
-        self._uniform = UniformValues()
+        self._known = known
         self._assumed = assumed_value
         self._largest = largest_sizes
 
@@ -97,7 +104,7 @@ class Recorder(TorchDispatchMode):
 
     def knows(self, tensor: torch.Tensor) -> bool:
         """Whether every number of the tensor has the same value, which is known."""
-        return self._uniform.value_of(tensor) is not None
+        return self._known.value_of(tensor) is not None
 
     # operators
 
@@ -113,7 +120,7 @@ class Recorder(TorchDispatchMode):
             result = self._copy_to_host(operator, args[0], kwargs)
         else:
             result = self._run(operator, args, kwargs)
-            self._uniform.follow(operator, args, kwargs, result)
+            self._known.follow(operator, args, kwargs, result)
         if (on_gpu or any(tensor.device.type == "meta" for tensor in tensors_in(result))) and not self._is_own_detach(operator):
             self._record(operator, args, kwargs, result)
         return result
@@ -131,7 +138,7 @@ class Recorder(TorchDispatchMode):
         which a warning names."""
         if self._scalar is not None:
             return self._scalar
-        known = self._uniform.value_of(tensor)
+        known = self._known.value_of(tensor)
         if known is not None:
             return known
         if self._assumed is None:
@@ -146,7 +153,10 @@ class Recorder(TorchDispatchMode):
         return value
 
     def _copy_to_host(self, operator: Any, tensor: torch.Tensor, kwargs: dict[str, Any]) -> torch.Tensor:
-        """Returns a tensor on the host, filled with the assumed value."""
+        """Returns a tensor on the host, with the values where they are known, else filled with the assumed one."""
+        numbers = self._known.numbers_of(tensor)
+        if numbers is not None:
+            return numbers.to(kwargs.get("dtype") or tensor.dtype, copy=True)
         if self._assumed is None:
             raise self._error(
                 operator,
@@ -162,6 +172,9 @@ class Recorder(TorchDispatchMode):
             raise
         except (NotImplementedError, RuntimeError) as error:
             dynamic = {torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output} & set(operator.tags)
+            sized = self._known.result_of(operator, args, kwargs) if dynamic else None
+            if sized is not None:
+                return _on_meta(sized)
             result = largest_result(operator, args, kwargs) if self._largest else None
             if result is not None:
                 self.warnings.append(f"{self._where(operator)}: the size of its result depends on the data; the largest is recorded")
@@ -195,24 +208,35 @@ class Recorder(TorchDispatchMode):
         for value in result if isinstance(result, (tuple, list)) else (result,):
             for item in value if isinstance(value, (tuple, list)) else (value,):
                 if isinstance(item, torch.Tensor):
-                    outputs.append(self.storages.use(item, _ROLES[phase], made))
+                    outputs.append(self._use(item, _ROLES[phase], made))
                 elif item is None and isinstance(result, (tuple, list)):
                     outputs.append(None)
         self.operators.append(OperatorRecord(_name(operator), phase, self.modules.current(), arguments, outputs))
+
+    def _use(self, tensor: torch.Tensor, role: str, made: int) -> TensorUse:
+        if tensor.layout != torch.strided:
+            raise CaptureError(f"a tensor of layout {tensor.layout} in module '{self._path()}': only strided tensors are captured")
+        self._dtype(tensor.dtype)
+        return self.storages.use(tensor, role, made)
+
+    def _dtype(self, dtype: torch.dtype) -> str:
+        if dtype not in DTYPES:
+            raise CaptureError(f"a tensor of {dtype} in module '{self._path()}': expected one of {', '.join(map(str, DTYPES))}")
+        return DTYPES[dtype]
+
+    def _path(self) -> str:
+        return self.modules.met[self.modules.current()][0]
 
     def _argument(self, value: Any, phase: str) -> Any:
         kind = type(value)
         if kind in (int, float, bool, str) or value is None:
             return value
         if isinstance(value, torch.Tensor):
-            if value.layout != torch.strided:
-                path = self.modules.met[self.modules.current()][0]
-                raise CaptureError(f"a tensor of layout {value.layout} in module '{path}': only strided tensors are captured")
-            return self.storages.use(value, "input", -1)
+            return self._use(value, "input", -1)
         if isinstance(value, (list, tuple)):
             return [self._argument(item, phase) for item in value]
         if kind is torch.dtype:
-            return Dtype(DTYPES[value])
+            return Dtype(self._dtype(value))
         if kind is torch.device:
             return "cuda" if value.type == "meta" else value.type
         if kind is complex:

@@ -49,6 +49,7 @@ void lower_softmax(OperatorSite& site);
 void lower_softmax_backward(OperatorSite& site);
 void lower_class_loss(OperatorSite& site);
 void lower_class_loss_backward(OperatorSite& site);
+void lower_ctc_loss(OperatorSite& site);  // both passes
 
 // indexing.cpp
 void lower_embedding(OperatorSite& site);

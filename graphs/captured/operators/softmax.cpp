@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "graphs/captured/operators/operators.h"
+#include "graphs/ctc_recursion.h"
 
 namespace tbdsim {
 namespace {
@@ -63,6 +64,22 @@ void lower_class_loss(OperatorSite& site) {
   site.emit(bytes_kernel(KernelKind::reduction, site.phase, site.entry.name, target.elements, 1,
                          bytes_of(target) + target.elements * bytes_of(x.dtype), bytes_of(site.all_outputs()),
                          bytes_of(x.dtype)));
+}
+
+// (log_probs, ...), or (grad, log_probs, ...): the logarithms of alpha are the forward pass's second result,
+// and the backward pass's argument of this place.
+void lower_ctc_loss(OperatorSite& site) {
+  constexpr std::size_t kAlpha = 6;
+  const bool forward = site.phase == Phase::forward;
+  const CapturedTensor& alpha = forward ? site.output(1) : site.tensor(kAlpha);
+  if (alpha.shape.size() != 3) site.fail("expected alpha of three dimensions: samples, steps, states");
+  const Size scores = bytes_of(forward ? site.tensor(0) : site.tensor(1));
+  site.emit(ctc_kernel({.phase = site.phase,
+                        .op = site.entry.name,
+                        .positions = site.product(alpha.shape[0], alpha.shape[1]),
+                        .states = site.fixed(alpha.shape[2]),
+                        .read = forward ? bytes_of(alpha) : bytes_of(alpha) + scores,
+                        .written = forward ? bytes_of(alpha) : scores}));
 }
 
 // (grad, self, target, ...): zeros, then a number in each row.

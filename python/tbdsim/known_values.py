@@ -1,0 +1,243 @@
+"""Values of tensors that a capture knows although it has no data: what follows from constants, such as positions and masks.
+
+Two sorts are kept, by storage: the one value of every number of a tensor of any size (a mask of ones), and all numbers of a
+small tensor (positions, lengths, indices), which the operators that make them are run on the host for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._python_dispatch import TorchDispatchMode
+
+_aten = torch.ops.aten
+Number = float | int | bool
+
+#: Numbers of a tensor that are all kept: positions of five sequences of 200,000 tokens.
+_MOST_NUMBERS = 1 << 20
+
+#: Operators that fill a new tensor, with the place of the value among their arguments, or the value.
+_FILLS: dict[Any, tuple[int | None, Number]] = {
+    _aten.full.default: (1, 0), _aten.full_like.default: (1, 0), _aten.new_full.default: (2, 0), _aten.scalar_tensor.default: (0, 0),
+    _aten.ones.default: (None, 1), _aten.ones_like.default: (None, 1), _aten.new_ones.default: (None, 1),
+    _aten.zeros.default: (None, 0), _aten.zeros_like.default: (None, 0), _aten.new_zeros.default: (None, 0),
+}  # fmt: skip
+#: Operators whose result is uniform where all tensors they read are: of each number, or of all of them.
+_OF_NUMBERS = {
+    "eq", "ne", "lt", "le", "gt", "ge", "logical_not", "logical_and", "logical_or", "bitwise_not", "bitwise_and", "bitwise_or",
+    "add", "sub", "rsub", "mul", "div", "floor_divide", "remainder", "neg", "_to_copy", "clone", "contiguous", "where",
+    "all", "any", "amax", "amin", "mean",
+}  # fmt: skip
+#: Operators whose result has numbers of the first tensor alone.
+_OF_FIRST = {"index", "index_select", "gather", "repeat", "upsample_nearest1d", "upsample_nearest2d", "masked_select"}
+#: Operators that leave the numbers of a new tensor as they find them.
+_UNFILLED = {"empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided"}
+
+
+class _Unknown(Exception):
+    pass
+
+
+class KnownValues:
+    """The values of storages that are known. Views share their storage's; an operator that writes what is not known forgets them."""
+
+    def __init__(self) -> None:
+        self._known: dict[StorageWeakRef, Number | torch.UntypedStorage] = {}
+        self._kept = 1024  # entries at which those of freed storages are dropped
+
+    def value_of(self, tensor: torch.Tensor) -> Number | None:
+        """Returns the value of every number of the tensor; None: not known, or not the same."""
+        known = self._of_storage(tensor)
+        if not isinstance(known, torch.UntypedStorage):
+            return known
+        numbers = _view(known, tensor).flatten()
+        return numbers[0].item() if numbers.numel() and bool((numbers == numbers[0]).all()) else None
+
+    def numbers_of(self, tensor: torch.Tensor) -> torch.Tensor | None:
+        """Returns a tensor on the host with the numbers of one on "meta", where they are known and not too many."""
+        known = self._of_storage(tensor)
+        if isinstance(known, torch.UntypedStorage):
+            return _view(known, tensor)
+        if known is None or tensor.numel() > _MOST_NUMBERS:
+            return None
+        return torch.full(tensor.shape, known, dtype=tensor.dtype, device="cpu")
+
+    def follow(self, operator: Any, args: Any, kwargs: Any, result: Any) -> None:
+        """Takes note of an operator that has run on "meta"."""
+        written = [tensor for place, name in _written(operator)
+                   for tensor in tensors_in(args[place] if place < len(args) else kwargs.get(name))]  # fmt: skip
+        if written:
+            self._follow_writing(operator, args, kwargs, written)
+            return
+        made = [tensor for tensor in tensors_in(result) if tensor.device.type == "meta" and tensor.layout == torch.strided]
+        if not made or any(self._of_storage(tensor) is not None for tensor in made):  # a view
+            return
+        if isinstance(result, torch.Tensor):
+            value = self._uniform_result(operator, args, kwargs, result)
+            if value is not None:
+                self._keep(result, value)
+                return
+        if all(_is_small(tensor) for tensor in made):
+            for tensor, there in zip(made, tensors_in(self.result_of(operator, args, kwargs))):
+                storage = torch.UntypedStorage(tensor.untyped_storage().nbytes(), device="cpu")
+                _view(storage, tensor).copy_(there)
+                self._keep(tensor, storage)
+
+    def result_of(self, operator: Any, args: Any, kwargs: Any) -> Any:
+        """Returns an operator's result on the host; None where a tensor it reads is not known, or where it is random."""
+        try:
+            return self._run_on_host(operator, args, kwargs)
+        except _Unknown:
+            return None
+
+    def _run_on_host(self, operator: Any, args: Any, kwargs: Any) -> Any:
+        if torch.Tag.nondeterministic_seeded in operator.tags or operator.overloadpacket.__name__ in _UNFILLED:
+            raise _Unknown
+        numbers: dict[int, torch.Tensor] = {}
+        for tensor in tensors_in((*args, *kwargs.values())):
+            there = self.numbers_of(tensor) if tensor.device.type == "meta" else tensor
+            if there is None:
+                raise _Unknown
+            numbers[id(tensor)] = there
+        try:
+            with torch.device("cpu"):
+                return operator(*_on_host(args, numbers), **_on_host(kwargs, numbers))
+        except (NotImplementedError, RuntimeError, TypeError, IndexError):  # an operator that the host does not have
+            raise _Unknown from None
+
+    def _of_storage(self, tensor: torch.Tensor) -> Number | torch.UntypedStorage | None:
+        if tensor.device.type != "meta" or tensor.layout != torch.strided:
+            return None
+        return self._known.get(StorageWeakRef(tensor.untyped_storage()))
+
+    def _keep(self, tensor: torch.Tensor, value: Number | torch.UntypedStorage) -> None:
+        if len(self._known) >= self._kept:
+            self._known = {storage: known for storage, known in self._known.items() if not storage.expired()}
+            self._kept = 2 * len(self._known) + 1024
+        self._known[StorageWeakRef(tensor.untyped_storage())] = value
+
+    def _follow_writing(self, operator: Any, args: Any, kwargs: Any, written: list[torch.Tensor]) -> None:
+        """Writes what is known to what is known; else what was written to is not known any more."""
+        if operator is _aten.masked_fill_.Scalar and self.value_of(args[1]) is False:
+            return
+        written = [tensor for tensor in written if tensor.device.type == "meta" and tensor.layout == torch.strided]
+        try:
+            for tensor in written:
+                self._keep_all_numbers(tensor)
+            self._run_on_host(operator, args, kwargs)
+        except _Unknown:
+            for tensor in written:
+                self._known.pop(StorageWeakRef(tensor.untyped_storage()), None)
+
+    def _keep_all_numbers(self, tensor: torch.Tensor) -> None:
+        """Keeps all numbers of a uniform tensor's storage, so that some of them can be written to."""
+        known = self._of_storage(tensor)
+        if known is None or not _is_small(tensor):
+            raise _Unknown
+        if not isinstance(known, torch.UntypedStorage):
+            storage = torch.UntypedStorage(tensor.untyped_storage().nbytes(), device="cpu")
+            torch.empty(0, dtype=tensor.dtype, device="cpu").set_(storage).fill_(known)
+            self._keep(tensor, storage)
+
+    # The numbers of a step are finite, as a capture assumes of a gradient scaler's check, too: isfinite() is made of
+    # comparisons with themselves and with infinity.
+    def _uniform_result(self, operator: Any, args: Any, kwargs: Any, result: torch.Tensor) -> Number | None:
+        if operator in _FILLS:
+            place, value = _FILLS[operator]
+            filled = value if place is None else args[place] if place < len(args) else kwargs.get("fill_value")
+            return filled if isinstance(filled, (bool, int, float)) else None
+        name = operator.overloadpacket.__name__
+        if name in ("isnan", "isinf"):
+            return False
+        if name in ("eq", "ne") and len(args) == 2 and (args[0] is args[1] or isinstance(args[1], float) and args[1] == math.inf):
+            return (name == "eq") is (args[0] is args[1])
+        if name in _OF_FIRST:
+            return self._uniform(args[0])
+        if name == "sum" and self._uniform(args[0]) is not None:
+            return self._uniform(args[0]) * (args[0].numel() // max(result.numel(), 1))
+        if name not in _OF_NUMBERS:
+            return None
+        read = list(tensors_in((*args, *kwargs.values())))
+        if not read or any(tensor.device.type == "meta" and self._uniform(tensor) is None for tensor in read):
+            return None
+        if any(tensor.device.type != "meta" and tensor.numel() != 1 for tensor in read):
+            return None
+        with torch.device("cpu"):
+            return operator(*[self._one(a) for a in args], **{k: self._one(v) for k, v in kwargs.items()}).flatten()[0].item()
+
+    def _uniform(self, tensor: torch.Tensor) -> Number | None:
+        """Returns the one value of a tensor that is kept as such."""
+        known = self._of_storage(tensor)
+        return None if isinstance(known, torch.UntypedStorage) else known
+
+    def _one(self, value: Any) -> Any:
+        """Returns a tensor of one number with the dimensions of a uniform one, another device for the GPU, or what it was."""
+        if isinstance(value, torch.Tensor) and value.device.type == "meta":
+            return torch.full((1,) * value.dim(), self._uniform(value), dtype=value.dtype, device="cpu")
+        return torch.device("cpu") if isinstance(value, torch.device) else value
+
+
+class ValuesFollowed(TorchDispatchMode):
+    """Takes note of the operators that run in its block, but records none: those that make a step's data."""
+
+    def __init__(self, known: KnownValues) -> None:
+        super().__init__()
+        self._known = known
+
+    def __torch_dispatch__(self, operator: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = operator(*args, **(kwargs or {}))
+        self._known.follow(operator, args, kwargs or {}, result)
+        return result
+
+
+def like_on_meta(tensor: torch.Tensor, shape: list[int]) -> torch.Tensor:
+    """Returns a tensor on "meta" of another shape; of whole numbers that are all the same, as a mask of ones, it has their value."""
+    if tensor.device.type != "meta" and not tensor.is_floating_point() and not tensor.is_complex() and tensor.numel():
+        first = tensor.flatten()[0]
+        if bool((tensor == first).all()):
+            return torch.full(shape, first.item(), dtype=tensor.dtype, device="meta")
+    return torch.empty(shape, dtype=tensor.dtype, device="meta", requires_grad=tensor.requires_grad)
+
+
+def _is_small(tensor: torch.Tensor) -> bool:
+    return tensor.untyped_storage().nbytes() <= 8 * _MOST_NUMBERS
+
+
+def _view(storage: torch.UntypedStorage, tensor: torch.Tensor) -> torch.Tensor:
+    """Returns what `tensor` is of its storage, of one on the host."""
+    return torch.empty(0, dtype=tensor.dtype, device="cpu").set_(storage, tensor.storage_offset(), tensor.shape, tensor.stride())
+
+
+def _on_host(value: Any, numbers: dict[int, torch.Tensor]) -> Any:
+    """Returns an argument with tensors as they are on the host, and the host's device for the GPU's."""
+    if isinstance(value, torch.Tensor):
+        return numbers[id(value)]
+    if isinstance(value, dict):
+        return {name: _on_host(item, numbers) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_on_host(item, numbers) for item in value)
+    return torch.device("cpu") if isinstance(value, torch.device) else value
+
+
+@cache
+def _written(operator: Any) -> list[tuple[int, str]]:
+    """Returns place and name of the arguments that the operator writes to."""
+    return [
+        (place, argument.name)
+        for place, argument in enumerate(operator._schema.arguments)
+        if argument.alias_info is not None and argument.alias_info.is_write
+    ]
+
+
+def tensors_in(value: Any) -> Iterator[torch.Tensor]:
+    """The tensors of an operator's argument or result, also those in lists."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from tensors_in(item)

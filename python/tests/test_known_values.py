@@ -1,0 +1,111 @@
+"""Values that a capture knows: what follows from constants, of tensors of which every number is the same or that are small."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import tbdsim  # noqa: E402
+
+
+class Asking(torch.nn.Linear):
+    """A layer whose output depends on an answer about values."""
+
+    def __init__(self, answer: Callable[[torch.Tensor], object]) -> None:
+        super().__init__(4, 4)
+        self.answer = answer
+
+    def forward(self, x: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+        y = super().forward(x)
+        return y if self.answer(x if mask is None else mask) else y.relu()
+
+
+def operators(answer: Callable[[torch.Tensor], object], inputs: object = None) -> list[str]:
+    """The names of the operators of a step that asks; no warning is given."""
+    given = torch.zeros(2, 4) if inputs is None else inputs
+    step = tbdsim.capture(Asking(answer), given, loss=lambda y: y.sum(), optimizer="sgd")
+    assert step.warnings == []
+    return [operator.name for operator in step.operators]
+
+
+def is_true(answer: Callable[[torch.Tensor], object], inputs: object = None) -> bool:
+    return "aten.relu.default" not in operators(answer, inputs)
+
+
+def positions(x: torch.Tensor) -> torch.Tensor:
+    return torch.arange(x.shape[1], device=x.device).unsqueeze(0).expand(x.shape[0], -1)
+
+
+def test_a_mask_of_ones_is_known() -> None:
+    assert is_true(lambda x: torch.ones(x.shape[0], 4, device=x.device).to(torch.bool).all())
+
+
+def test_positions_are_known() -> None:
+    # transformers asks this: are sequences packed, whose positions start anew?
+    assert is_true(lambda x: ((torch.diff(positions(x), dim=-1) != 1).cumsum(-1)[:, -1] == 0).all())
+    assert not is_true(lambda x: (positions(x) < 3).all())
+
+
+def test_sizes_that_follow_from_known_values() -> None:
+    assert is_true(lambda x: torch.nonzero(positions(x)[0] > 1).shape[0] == 2)
+    assert is_true(lambda x: positions(x)[0].cpu().tolist() == [0, 1, 2, 3])
+
+
+def test_known_values_are_written_to_known_ones() -> None:
+    def answer(x: torch.Tensor) -> bool:
+        there = torch.arange(4, device=x.device)
+        there = torch.stack([there, torch.zeros_like(there)])[0]
+        there[0] = 7
+        there.add_(1)
+        return int(there[0]) == 8
+
+    assert is_true(answer)
+
+
+def test_steps_of_an_optimizer_are_known() -> None:
+    step = tbdsim.capture(lambda: torch.nn.Linear(4, 4), torch.zeros(2, 4), loss="sum", optimizer="asgd")
+    assert step.warnings == []
+
+
+@pytest.mark.parametrize("make", [torch.ones, torch.empty])
+def test_what_was_written_to_is_not_known(make: Callable[..., torch.Tensor]) -> None:
+    def answer(x: torch.Tensor) -> torch.Tensor:
+        there = make(x.shape, device=x.device)
+        there[:, 0] = x[:, 0]
+        return there.sum() == 1
+
+    with pytest.raises(tbdsim.CaptureError, match="reads a value from the GPU"):
+        operators(answer)
+
+
+def test_random_numbers_are_not_known() -> None:
+    with pytest.raises(tbdsim.CaptureError, match="reads a value from the GPU"):
+        operators(lambda x: (torch.randint(9, (4,), device=x.device) == 3).all())
+
+
+def test_numbers_are_finite() -> None:
+    assert is_true(lambda x: torch.isfinite(x).all() and not torch.isnan(x).any())
+
+
+def test_inputs_that_are_all_the_same_are_known() -> None:
+    mask = torch.ones(2, 4, dtype=torch.long)
+    assert is_true(lambda mask: mask.all(), (torch.zeros(2, 4), mask))
+    assert is_true(lambda mask: mask.all(), lambda batch: (torch.zeros(batch, 4), torch.ones(batch, 4, dtype=torch.long)))
+
+
+def test_other_inputs_are_not_known() -> None:
+    for inputs in (torch.tensor([[1, 1, 1, 0]] * 2), torch.ones(2, 4)):
+        with pytest.raises(tbdsim.CaptureError, match="reads a value from the GPU"):
+            operators(lambda mask: mask.all(), (torch.zeros(2, 4), inputs))
+
+
+def test_data_that_a_step_of_ones_own_makes_are_known() -> None:
+    def train_step(batch: int) -> Callable[[], None]:
+        model = Asking(lambda mask: mask.all())
+        x, mask = torch.zeros(batch, 4), torch.ones(batch, 4, dtype=torch.long)
+        return lambda: model(x, mask).sum().backward()
+
+    assert tbdsim.capture(train_step).warnings == []
