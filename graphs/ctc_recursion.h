@@ -1,5 +1,6 @@
-// The kernel of a recursion of connectionist temporal classification (Graves et al., ICML 2006): alpha forward,
-// beta and the gradient backward. A thread block for each sample goes over the steps one after another.
+// The kernel of a recursion of connectionist temporal classification (Graves et al., ICML 2006): alpha
+// forward, beta and the gradient backward. A thread block for each sample goes over the steps one after
+// another.
 #pragma once
 
 #include <cstdint>

@@ -341,6 +341,29 @@ TEST(CapturedEmbedding, OfBagsReadsEachRow) {
                                             growing(20 * 16 + 20 * 8 + 8), growing(16))));
 }
 
+// 6 steps a sample of 5 classes and 2 labels: 2 * 2 + 1 states with blanks between them, 13 operations each.
+TEST(CapturedLosses, OfAlignmentsGoOverTheStates) {
+  StepBuilder b;
+  const int scores = b.tensor({fixed_size(6), growing(1), fixed_size(5)});
+  const int targets = b.tensor({growing(1), fixed_size(2)}, Dtype::i64);
+  const int loss = b.tensor({growing(1)});
+  const int alpha = b.tensor({growing(1), fixed_size(6), fixed_size(5)});
+  const TrainingStep step =
+      b.add("aten._ctc_loss.default", {ref(scores), ref(targets)}, {loss, alpha}).lowered();
+  EXPECT_THAT(works(step), ElementsAre(work("_ctc_loss", KernelKind::reduction, Phase::forward,
+                                            growing(6 * 5 * 13), growing(6 * 5 * 4), growing(6 * 5 * 4))));
+  EXPECT_EQ(std::get<MatrixShape>(step.kernels[0].shape), (MatrixShape{growing(6), 5}));
+}
+
+TEST(CapturedJoins, ShufflePixels) {
+  StepBuilder b;
+  const int x = b.tensor({growing(1), fixed_size(8), fixed_size(3), fixed_size(3)});
+  const int y = b.tensor({growing(1), fixed_size(2), fixed_size(6), fixed_size(6)});
+  EXPECT_THAT(works(b.add("aten.pixel_shuffle.default", {ref(x), whole(2)}, {y}).lowered()),
+              ElementsAre(work("pixel_shuffle", KernelKind::elementwise, Phase::forward, {}, growing(288),
+                               growing(288))));
+}
+
 TEST(CapturedForeach, IsOneKernelOrOneForEachTensor) {
   StepBuilder b;
   const int w = b.tensor({fixed_size(10)}, Dtype::f32, StorageRole::parameter, "a.w");
