@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import random
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
@@ -25,6 +27,24 @@ class Values(NamedTuple):
     largest_sizes: bool = False
 
 
+@contextmanager
+def _same_random_numbers() -> Iterator[None]:
+    """Gives the block the host's random numbers of one seed, so that what they decide (LayerDrop, masks) is the same at every batch."""
+    numpy = sys.modules.get("numpy")
+    states = torch.default_generator.get_state(), random.getstate(), numpy.random.get_state() if numpy else None
+    torch.default_generator.manual_seed(0)
+    random.seed(0)
+    if numpy:
+        numpy.random.seed(0)
+    try:
+        yield
+    finally:
+        torch.default_generator.set_state(states[0])
+        random.setstate(states[1])
+        if numpy:
+            numpy.random.set_state(states[2])
+
+
 class Trained:
     """The models and optimizers of a step, found by running it once; then their gradients and state exist too."""
 
@@ -33,7 +53,7 @@ class Trained:
     ) -> None:
         # its record is thrown away, its errors name operator and module
         recorder = Recorder(Modules(model), shapes, *values)
-        with recorder.modules.watched(), phases_marked(recorder), recorder:
+        with recorder.modules.watched(), phases_marked(recorder), _same_random_numbers(), recorder:
             step()
         self.models = recorder.modules.roots
         self.optimizers = list(recorder.optimizers.values())
@@ -115,7 +135,8 @@ def record(step: Callable[[], Any], trained: Trained, shapes: Shapes, values: Va
     recorder = Recorder(Modules(trained.models[0] if trained.models else None), shapes, *values)
     with _garbage_kept():
         trained.register(recorder)
-        with recorder.modules.watched(), phases_marked(recorder), _gradients_marked(recorder, trained.parameters()), recorder:
+        marked = _gradients_marked(recorder, trained.parameters())
+        with recorder.modules.watched(), phases_marked(recorder), marked, _same_random_numbers(), recorder:
             step()
         gc.collect()
         return recorder.recording() if trained.has_met(recorder) else None
