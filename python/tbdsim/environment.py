@@ -82,6 +82,13 @@ def _no_shards(*_: Any, **__: Any) -> Any:
     )
 
 
+class NoShards(torch.nn.Module):
+    """Stands for `FullyShardedDataParallel`: nothing is one, and making one is an error."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        _no_shards()
+
+
 def _with_meta(devices: Any) -> Any:
     return lambda: [*devices(), "meta"]
 
@@ -109,8 +116,8 @@ def cuda_environment() -> Iterator[None]:
             stack.enter_context(replaced(optimizers, name, devices))
         stack.callback(meta_kernels()._destroy)
         stack.enter_context(replaced(torch.nn.parallel, "DistributedDataParallel", OneProcess))
-        for module, name in (("torch.distributed.fsdp", "FullyShardedDataParallel"), ("torch.distributed.fsdp", "fully_shard")):
-            stack.enter_context(replaced(import_module(module), name, _no_shards))
+        for name, stand_in in (("FullyShardedDataParallel", NoShards), ("fully_shard", _no_shards)):
+            stack.enter_context(replaced(import_module("torch.distributed.fsdp"), name, stand_in))
         stack.enter_context(cuda_kernels(AS_ONE))
         stack.enter_context(CudaIsMeta())
         yield

@@ -50,13 +50,13 @@ def largest_result(operator: Any, args: Any, kwargs: Any) -> Any:
 def with_places(operator: Any, args: Any) -> Any:
     """Returns the arguments of an indexing operator with boolean masks replaced by the places where they hold, which a CUDA build
     looks up first (`expandTensors` in ATen's IndexingUtils.h); None where there is no mask on the GPU."""
-    if operator is not _aten.index.Tensor or not any(_is_mask(index) for index in args[1]):
+    if operator is not _aten.index.Tensor or not any(is_mask(index) for index in args[1]):
         return None
     indices: list[Any] = []
     for index in args[1]:
-        indices += _aten.nonzero(index).unbind(1) if _is_mask(index) else [index]
+        indices += _aten.nonzero(index).unbind(1) if is_mask(index) else [index]
     return (args[0], indices, *args[2:])
 
 
-def _is_mask(index: Any) -> bool:
+def is_mask(index: Any) -> bool:
     return index is not None and index.dtype in (torch.bool, torch.uint8) and index.device.type == "meta"

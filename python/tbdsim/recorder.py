@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from .errors import CaptureError
 from .known_values import KnownValues, tensors_in
-from .largest_sizes import largest_result, with_places
+from .largest_sizes import is_mask, largest_result, with_places
 from .modules import Modules
 from .recording import Dtype, OperatorRecord, Recording, TensorUse
 from .shapes import Shapes
@@ -110,7 +110,7 @@ class Recorder(TorchDispatchMode):
 
     def __torch_dispatch__(self, operator: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if self._largest and operator is torch.ops.aten.index.Tensor:
+        if operator is torch.ops.aten.index.Tensor and (self._largest or self._knows_masks(args[1])):
             with self:
                 args = with_places(operator, args) or args
         on_gpu = any(tensor.device.type == "meta" for tensor in tensors_in((*args, *kwargs.values())))
@@ -124,6 +124,9 @@ class Recorder(TorchDispatchMode):
         if (on_gpu or any(tensor.device.type == "meta" for tensor in tensors_in(result))) and not self._is_own_detach(operator):
             self._record(operator, args, kwargs, result)
         return result
+
+    def _knows_masks(self, indices: Any) -> bool:
+        return all(self._known.numbers_of(index) is not None for index in indices if is_mask(index))
 
     @staticmethod
     def _is_own_detach(operator: Any) -> bool:

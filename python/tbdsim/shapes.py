@@ -46,6 +46,17 @@ def _key(value: Any) -> Any:
     return (value.__class__, value)
 
 
+def _reads_meta(args: Any) -> bool:
+    return any(isinstance(value, torch.Tensor) and value.device.type == "meta" for value in args)
+
+
+def _number_on_meta(value: Any) -> Any:
+    """Returns a number that is a tensor of the host as one on "meta": CUDA's kernels take both, some of meta's only the latter."""
+    if isinstance(value, torch.Tensor) and value.device.type == "cpu" and value.dim() == 0:
+        return torch.empty((), dtype=value.dtype, device="meta")
+    return value
+
+
 def _template(tensor: Any) -> Any:
     return None if tensor is None else (tuple(tensor.shape), tensor.stride(), tensor.dtype)
 
@@ -75,7 +86,8 @@ class Shapes:
             key = (operator, _key(args), tuple((name, _key(value)) for name, value in kwargs.items()))
             known = key in self._templates
         except (_Uncached, TypeError):  # a tensor of the host; a value that is no key
-            return as_cuda_lays_out(operator, args, operator(*args, **kwargs))
+            on_meta = [_number_on_meta(value) for value in args] if _reads_meta(args) else args
+            return as_cuda_lays_out(operator, args, operator(*on_meta, **kwargs))
         if known:
             if kind == "in_place":
                 return args[0]

@@ -52,6 +52,7 @@ def test_positions_are_known() -> None:
 def test_sizes_that_follow_from_known_values() -> None:
     assert is_true(lambda x: torch.nonzero(positions(x)[0] > 1).shape[0] == 2)
     assert is_true(lambda x: positions(x)[0].cpu().tolist() == [0, 1, 2, 3])
+    assert is_true(lambda x: x[positions(x) < 3].shape[0] == 3 * x.shape[0])
 
 
 def test_known_values_are_written_to_known_ones() -> None:

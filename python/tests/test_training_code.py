@@ -81,6 +81,25 @@ def test_sharded_models_are_for_the_plan(wrap: str) -> None:
         trained(plain, lambda model: getattr(fsdp, wrap)(model))
 
 
+def test_a_model_may_ask_whether_it_is_sharded() -> None:
+    import torch.distributed.fsdp as fsdp
+
+    class Asking(nn.Linear):  # as wav2vec 2.0 of transformers does before it leaves out a layer
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x if isinstance(self, fsdp.FullyShardedDataParallel) else super().forward(x)
+
+    assert "aten.addmm.default" in names(tbdsim.capture(lambda: Asking(6, 4), torch.empty(1, 6), loss="mean"))
+
+
+def test_a_number_may_be_a_tensor_of_the_host() -> None:
+    class Filled(nn.Linear):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y = super().forward(x)
+            return y.masked_fill(y > 0, torch.tensor(-1.0, device="cpu"))
+
+    assert "aten.masked_fill.Tensor" in names(tbdsim.capture(lambda: Filled(6, 4), torch.empty(1, 6), loss="mean"))
+
+
 def test_ctc_reads_lengths_on_the_host() -> None:
     class Speech(nn.Module):
         def __init__(self) -> None:
