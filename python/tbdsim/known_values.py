@@ -35,6 +35,9 @@ _OF_NUMBERS = {
 }  # fmt: skip
 #: Operators whose result has numbers of the first tensor alone.
 _OF_FIRST = {"index", "index_select", "gather", "repeat", "upsample_nearest1d", "upsample_nearest2d", "masked_select"}
+#: Operators whose result may be known where what they read is not.
+_OF_UNKNOWN = {"isnan", "isinf", "eq", "ne", "index", "index_select", "gather", "ones_like", "zeros_like", "full_like",
+               "new_ones", "new_zeros", "new_full"}  # fmt: skip
 #: Operators that leave the numbers of a new tensor as they find them.
 _UNFILLED = {"empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided"}
 
@@ -69,10 +72,10 @@ class KnownValues:
 
     def follow(self, operator: Any, args: Any, kwargs: Any, result: Any) -> None:
         """Takes note of an operator that has run on "meta"."""
-        written = [tensor for place, name in _written(operator)
-                   for tensor in tensors_in(args[place] if place < len(args) else kwargs.get(name))]  # fmt: skip
-        if written:
-            self._follow_writing(operator, args, kwargs, written)
+        if _written(operator):
+            self._follow_writing(operator, args, kwargs)
+            return
+        if operator.overloadpacket.__name__ not in _OF_UNKNOWN and not self._all_known(args, kwargs):
             return
         made = [tensor for tensor in tensors_in(result) if tensor.device.type == "meta" and tensor.layout == torch.strided]
         if not made or any(self._of_storage(tensor) is not None for tensor in made):  # a view
@@ -121,12 +124,22 @@ class KnownValues:
             self._kept = 2 * len(self._known) + 1024
         self._known[StorageWeakRef(tensor.untyped_storage())] = value
 
-    def _follow_writing(self, operator: Any, args: Any, kwargs: Any, written: list[torch.Tensor]) -> None:
+    def _all_known(self, args: Any, kwargs: Any) -> bool:
+        return all(tensor.device.type != "meta" or self._of_storage(tensor) is not None for tensor in tensors_in((args, *kwargs.values())))
+
+    def _follow_writing(self, operator: Any, args: Any, kwargs: Any) -> None:
         """Writes what is known to what is known; else what was written to is not known any more."""
         if operator is _aten.masked_fill_.Scalar and self.value_of(args[1]) is False:
             return
-        written = [tensor for tensor in written if tensor.device.type == "meta" and tensor.layout == torch.strided]
+        written = [
+            tensor
+            for place, name in _written(operator)
+            for tensor in tensors_in(args[place] if place < len(args) else kwargs.get(name))
+            if tensor.device.type == "meta" and tensor.layout == torch.strided
+        ]
         try:
+            if not self._all_known(args, kwargs):
+                raise _Unknown
             for tensor in written:
                 self._keep_all_numbers(tensor)
             self._run_on_host(operator, args, kwargs)
