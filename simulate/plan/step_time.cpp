@@ -8,30 +8,59 @@
 namespace tbdsim {
 namespace {
 
+// Launches of kernels and collectives; the parts of them that are of products of experts, and of routers.
+struct Launches {
+  double all = 0, of_experts = 0, of_routers = 0;
+
+  void add(const Launches& other, double times) {
+    all += other.all * times;
+    of_experts += other.of_experts * times;
+    of_routers += other.of_routers * times;
+  }
+
+  // Those that take time of the host.
+  [[nodiscard]] double counted(CudaGraphs graphs) const {
+    switch (graphs) {
+      case CudaGraphs::none:
+        return all;
+      case CudaGraphs::routers:
+        return all - of_routers;
+      case CudaGraphs::but_experts:
+        return of_experts;
+      case CudaGraphs::all:
+        return 0;
+    }
+    return 0;
+  }
+};
+
 // One pass of one micro-batch through a stage.
 struct Pass {
   Seconds kernels;
   Seconds again;
-  Waits waits;  // for collectives within blocks
-  Waits busy;   // of them with those beside which kernels run
-  double launches = 0;
-  double of_experts = 0, of_routers = 0;  // of the launches
+  Waits waits;        // for collectives within blocks
+  Waits busy;         // of them with those beside which kernels run
+  Launches modules;   // by modules: of the forward pass, and of what is computed again
+  Launches autograd;  // by autograd: of gradients
 
   void add(const Pass& other, double times) {
     kernels += other.kernels * times;
     again += other.again * times;
     waits.add(other.waits, times);
     busy.add(other.busy, times);
-    launches += other.launches * times;
-    of_experts += other.of_experts * times;
-    of_routers += other.of_routers * times;
+    modules.add(other.modules, times);
+    autograd.add(other.autograd, times);
   }
   [[nodiscard]] Seconds gpu() const { return kernels + again + waits.total(); }
 };
 
 Pass forward_of(const PieceCost& c) {
-  return {c.forward,          Seconds(0),        c.forward_wait,   c.forward_busy,
-          c.forward_launches, c.forward_experts, c.forward_routing};
+  return {c.forward,
+          Seconds(0),
+          c.forward_wait,
+          c.forward_busy,
+          {c.forward_launches, c.forward_experts, c.forward_routing},
+          {}};
 }
 
 Pass backward_of(const PieceCost& c, Recomputation r) {
@@ -40,9 +69,8 @@ Pass backward_of(const PieceCost& c, Recomputation r) {
             c.again[i],
             c.backward_wait,
             c.backward_busy,
-            c.backward_launches + c.again_launches[i],
-            c.backward_experts + c.again_experts[i],
-            c.backward_routing};
+            {c.again_launches[i], c.again_experts[i], 0},
+            {c.backward_launches, c.backward_experts, c.backward_routing}};
   pass.waits.add(c.again_wait[i], 1);
   pass.busy.add(c.again_busy[i], 1);
   return pass;
@@ -135,7 +163,9 @@ class Step {
     if (i == l_.pp - 1) add(costs_.head, Recomputation::none, 1);
 
     const auto idle = [&](const Pass& pass) {
-      return std::max(Seconds(0), in_.stack.launch * launches_of(pass) - pass.gpu());
+      const Seconds host = in_.stack.launch * pass.modules.counted(in_.stack.graphs) +
+                           in_.stack.autograd_launch * pass.autograd.counted(in_.stack.graphs);
+      return std::max(Seconds(0), host - pass.gpu());
     };
     work.idle_forward = idle(work.forward);
     work.idle_backward = idle(work.backward);
@@ -164,21 +194,6 @@ class Step {
     const Seconds weights = costs_.dense.weights * layers.dense + costs_.expert.weights * layers.expert;
     work.time = {forward, backward, weights};
     return work;
-  }
-
-  // Launches that take time of the host.
-  [[nodiscard]] double launches_of(const Pass& pass) const {
-    switch (in_.stack.graphs) {
-      case CudaGraphs::none:
-        return pass.launches;
-      case CudaGraphs::routers:
-        return pass.launches - pass.of_routers;
-      case CudaGraphs::but_experts:
-        return pass.of_experts;
-      case CudaGraphs::all:
-        return 0;
-    }
-    return 0;
   }
 
   [[nodiscard]] Seconds send_time() const {
