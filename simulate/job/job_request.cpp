@@ -134,6 +134,8 @@ constexpr auto kKeys = std::to_array<JobKey>(
      {"schedule", layout, "1f1b (default), gpipe or zero_bubble"},
      {"fused_attention", stack,
       "unlike the stack: true for attention in one kernel, which keeps no scores; false"},
+     {"attention_kernel", stack,
+      "unlike the stack: whose kernel computes attention in one: flash1, flash2, flash3 (flash-attn), cudnn"},
      {"fused_pointwise", stack,
       "unlike the stack: true for bias, activation, dropout and residual in one kernel each; false"},
      {"fused_loss", stack,

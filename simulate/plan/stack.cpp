@@ -166,6 +166,24 @@ void set_loss(Stack& stack, std::string_view key, const std::string& value) {
   stack.loss = static_cast<VocabularyLoss>(choice_of(key, value, kVocabularyLossNames));
 }
 
+// Kernels of attention_kernel, with their times over those of the kernel that stands for them.
+struct NamedAttention {
+  AttentionKernel kernel;
+  double factor;
+};
+constexpr std::array<std::string_view, 4> kAttentionNames = {"flash1", "flash2", "flash3", "cudnn"};
+constexpr std::array<NamedAttention, kAttentionNames.size()> kAttentions = {
+    {{AttentionKernel::flash2, kFirstFlash},
+     {AttentionKernel::flash2, 1},
+     {AttentionKernel::flash3, 1},
+     {AttentionKernel::cudnn, 1}}};
+
+void set_attention(Stack& stack, std::string_view key, const std::string& value) {
+  const NamedAttention& chosen = kAttentions[choice_of(key, value, kAttentionNames)];
+  stack.attention = chosen.kernel;
+  stack.attention_factor = chosen.factor;
+}
+
 void set_graphs(Stack& stack, std::string_view key, const std::string& value) {
   stack.graphs = static_cast<CudaGraphs>(choice_of(key, value, kCudaGraphsNames));
 }
@@ -192,6 +210,7 @@ void set_replica_overlap(Stack& stack, std::string_view key, const std::string& 
 }
 
 constexpr TextKey<Stack> kKeys[] = {{"fused_attention", kFlag<&Stack::fused_attention>},
+                                    {"attention_kernel", set_attention},
                                     {"fused_pointwise", kFlag<&Stack::fused_pointwise>},
                                     {"fused_loss", set_loss},
                                     {"overlap_tensor", kFlag<&Stack::overlaps_tensor>},

@@ -201,6 +201,11 @@ def stack_of(row):
     # config_GB200_2x4x1xtp1pp1cp1.sh, FP8_ACT=1.
     if row["set"] == "mlperf_lora" and "v5.0" in row["version"] and "B200" in row["gpu"] and number(row["cp"], 1) == 1:
         stack["fp8_activations"] = "true"
+    # TransformerEngine@32db39288 (December 2023) was first to prefer cuDNN's attention on Hopper; before it flash-attn
+    # was taken wherever it was installed: at v0.8, which mlcommons/training_results_v3.0 names (NVIDIA/benchmarks/gpt3,
+    # Dockerfile), of its first version, at v0.12 (setup.py, of August 2023) the second.
+    if re.search(r"MLPerf v3\.[01]", row["version"]) and row["gpu"].startswith("H100"):
+        stack["attention_kernel"] = "flash1" if "v3.0" in row["version"] else "flash2"
     if "deterministic-mode" in row["note"]:  # of these tests with CUBLAS_WORKSPACE_CONFIG :4096:8, eight of 4 MiB
         stack["cublas_workspace"] = 32
     if row["set"] == "megatron_bridge":
