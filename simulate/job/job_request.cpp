@@ -99,7 +99,7 @@ constexpr auto kKeys = std::to_array<JobKey>(
      {"seq_len", batch, "tokens in a sequence (default: the model's)"},
      {"precision", training,
       "of the products of layers: bf16 (default), fp16, fp8, nvfp4, tf32; a captured step has its own"},
-     {"fp8_attention", training, "with --precision fp8: true for attention in it too"},
+     {"fp8_attention", training, "with --precision fp8 or nvfp4: true for attention in fp8, too"},
      {"stack", training,
       "megatron (default), nemo, megatron_deepspeed, internevo, composer, fsdp, fsdp_compiled"},
      {"lora_rank", training, "columns of adapters beside frozen weights (default 0: all parameters train)"},

@@ -137,8 +137,8 @@ void take_decoder(ResolvedJob& r, const JobRequest& request, SpecCache& specs) {
   in.precision.math = math_of_products(r.precision);
   const bool narrow = in.precision.math == MathType::fp8 || in.precision.math == MathType::fp4;
   if (!narrow) in.precision.attention = in.precision.math;
-  if (request.fp8_attention && in.precision.math != MathType::fp8)
-    throw UsageError(fmt::format("fp8_attention with precision {}; expected fp8", r.precision));
+  if (request.fp8_attention && !narrow)
+    throw UsageError(fmt::format("fp8_attention with precision {}; expected fp8 or nvfp4", r.precision));
   in.precision.fused_attention = request.fp8_attention ? MathType::fp8 : in.precision.attention;
   if (!r.gpu->math[index_of(in.precision.math)])
     throw UsageError(fmt::format("{} has no arithmetic for precision {}; expected {}", r.gpu->title,

@@ -116,7 +116,7 @@ TEST_F(JobTest, AttentionInEightBitsIsFaster) {
   EXPECT_EQ(test::message_of<UsageError>([&] {
               (void)resolve_job(request({{"fp8_attention", "true"}}), specs_);
             }),
-            "fp8_attention with precision bf16; expected fp8");
+            "fp8_attention with precision bf16; expected fp8 or nvfp4");
 }
 
 TEST_F(JobTest, AFullerRankOfExpertsTakesLonger) {
