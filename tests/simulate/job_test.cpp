@@ -119,6 +119,17 @@ TEST_F(JobTest, AttentionInEightBitsIsFaster) {
             "fp8_attention with precision bf16; expected fp8 or nvfp4");
 }
 
+// Dao, "FlashAttention-2", 2023: the first version takes twice the second's time. On Hopper cuDNN is faster.
+TEST_F(JobTest, AttentionIsOfTheKernelNamed) {
+  const auto compute = [&](const char* kernel) {
+    return predict({{"seq_len", "8192"}, {"attention_kernel", kernel}}).parts.compute.si();
+  };
+  const double cudnn = compute("cudnn"), second = compute("flash2"), first = compute("flash1");
+  EXPECT_LT(cudnn, second);
+  EXPECT_LT(second, first);
+  EXPECT_EQ(predict({{"seq_len", "8192"}}).parts.compute.si(), cudnn);  // Megatron's
+}
+
 TEST_F(JobTest, AFullerRankOfExpertsTakesLonger) {
   const Texts layout = {{"ep", "8"}, {"zero", "1"}};
   Seconds last;
