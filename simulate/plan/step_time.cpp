@@ -8,32 +8,6 @@
 namespace tbdsim {
 namespace {
 
-// Launches of kernels and collectives; the parts of them that are of products of experts, and of routers.
-struct Launches {
-  double all = 0, of_experts = 0, of_routers = 0;
-
-  void add(const Launches& other, double times) {
-    all += other.all * times;
-    of_experts += other.of_experts * times;
-    of_routers += other.of_routers * times;
-  }
-
-  // Those that take time of the host.
-  [[nodiscard]] double counted(CudaGraphs graphs) const {
-    switch (graphs) {
-      case CudaGraphs::none:
-        return all;
-      case CudaGraphs::routers:
-        return all - of_routers;
-      case CudaGraphs::but_experts:
-        return of_experts;
-      case CudaGraphs::all:
-        return 0;
-    }
-    return 0;
-  }
-};
-
 // One pass of one micro-batch through a stage.
 struct Pass {
   Seconds kernels;
@@ -55,25 +29,32 @@ struct Pass {
 };
 
 Pass forward_of(const PieceCost& c) {
-  return {c.forward,
-          Seconds(0),
-          c.forward_wait,
-          c.forward_busy,
-          {c.forward_launches, c.forward_experts, c.forward_routing},
-          {}};
+  return {c.forward, Seconds(0), c.forward_wait, c.forward_busy, c.forward_launches, {}};
 }
 
 Pass backward_of(const PieceCost& c, Recomputation r) {
   const auto i = static_cast<std::size_t>(r);
-  Pass pass{c.backward,
-            c.again[i],
-            c.backward_wait,
-            c.backward_busy,
-            {c.again_launches[i], c.again_experts[i], 0},
-            {c.backward_launches, c.backward_experts, c.backward_routing}};
+  Pass pass{c.backward,      c.again[i],          c.backward_wait,
+            c.backward_busy, c.again_launches[i], c.backward_launches};
   pass.waits.add(c.again_wait[i], 1);
   pass.busy.add(c.again_busy[i], 1);
   return pass;
+}
+
+// Seconds of the host for launches that take it `each`, but operators of routers; those in CUDA graphs take
+// none.
+Seconds host_time(const Launches& l, Seconds each, const Stack& stack) {
+  switch (stack.graphs) {
+    case CudaGraphs::none:
+      return each * (l.kernels + l.experts) + stack.operator_launch * l.routing;
+    case CudaGraphs::routers:
+      return each * (l.kernels + l.experts);
+    case CudaGraphs::but_experts:
+      return each * l.experts;
+    case CudaGraphs::all:
+      break;
+  }
+  return Seconds(0);
 }
 
 // The work of a stage for one micro-batch.
@@ -163,8 +144,8 @@ class Step {
     if (i == l_.pp - 1) add(costs_.head, Recomputation::none, 1);
 
     const auto idle = [&](const Pass& pass) {
-      const Seconds host = in_.stack.launch * pass.modules.counted(in_.stack.graphs) +
-                           in_.stack.autograd_launch * pass.autograd.counted(in_.stack.graphs);
+      const Seconds host = host_time(pass.modules, in_.stack.launch, in_.stack) +
+                           host_time(pass.autograd, in_.stack.operator_launch, in_.stack);
       return std::max(Seconds(0), host - pass.gpu());
     };
     work.idle_forward = idle(work.forward);

@@ -157,7 +157,7 @@ TEST_F(PlanTest, ModulesAndAutogradLaunchApart) {
   PlanInputs in = inputs(llama3_8b(), 8, 64);
   const auto idle = [&](double launch, double autograd, Recomputation recompute) {
     in.stack.launch = Seconds(launch);
-    in.stack.autograd_launch = Seconds(autograd);
+    in.stack.operator_launch = Seconds(autograd);
     return predict(in, {.zero = 1, .recompute = recompute}).parts.launch.si();
   };
   const double gradients = idle(1, 2, Recomputation::none) - idle(1, 1, Recomputation::none);
@@ -165,7 +165,7 @@ TEST_F(PlanTest, ModulesAndAutogradLaunchApart) {
   const double once = idle(2, 1, Recomputation::none) - idle(1, 1, Recomputation::none);
   const double twice = idle(2, 1, Recomputation::full) - idle(1, 1, Recomputation::full);
   PieceTable table(in);
-  const double block = table.of({}).dense.forward_launches;
+  const double block = table.of({}).dense.forward_launches.kernels;
   EXPECT_NEAR(twice - once, 64.0 / 8 * 32 * block, 1e-6);  // micro-batches, blocks
   EXPECT_GT(gradients, once);
 }
