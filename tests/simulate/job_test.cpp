@@ -128,6 +128,12 @@ TEST_F(JobTest, AttentionIsOfTheKernelNamed) {
   EXPECT_LT(cudnn, second);
   EXPECT_LT(second, first);
   EXPECT_EQ(predict({{"seq_len", "8192"}}).parts.compute.si(), cudnn);  // Megatron's
+  EXPECT_EQ(
+      test::message_of<UsageError>([&] {
+        (void)resolve_job(request({{"gpu", "a100_sxm_80gb"}, {"attention_kernel", "flash3"}}), specs_);
+      }),
+      "attention_kernel flash3 on NVIDIA A100 SXM4 80 GB; expected flash1, flash2 or cudnn: it is for Hopper "
+      "alone");
 }
 
 TEST_F(JobTest, AFullerRankOfExpertsTakesLonger) {
