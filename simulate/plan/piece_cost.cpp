@@ -78,11 +78,12 @@ bool computed_again(const Again& as, Recomputation r, const Stack& stack) {
 void add_repeated(PieceCost& cost, const RankWork& work) {
   constexpr auto kFull = static_cast<std::size_t>(Recomputation::full);
   constexpr auto kSelective = static_cast<std::size_t>(Recomputation::selective);
-  const double repeated_kernels = cost.again_launches[kFull].kernels;
   cost.again_wait[kFull] = cost.forward_wait;
   cost.again_busy[kFull] = cost.forward_busy;
-  cost.again_launches[kFull] = cost.forward_launches;
-  cost.again_launches[kFull].kernels -= static_cast<double>(work.forward.size()) - repeated_kernels;
+  const double kernels = static_cast<double>(work.forward.size());
+  cost.again_launches[kFull].kernels += cost.forward_launches.kernels - kernels;
+  cost.again_launches[kFull].experts = work.forward_experts;
+  cost.again_launches[kFull].routing = work.forward_routing;
   if (!work.routes_again) return;
   cost.again_wait[kSelective].expert = cost.forward_wait.expert;
   cost.again_busy[kSelective].expert = cost.forward_busy.expert;
