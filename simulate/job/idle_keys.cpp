@@ -23,19 +23,20 @@ bool without_shared_experts(const Layout& l, const PlanInputs& /*in*/) { return 
 bool without_shards(const Layout& l, const PlanInputs& /*in*/) { return l.zero != 3; }
 bool without_replicas(const Layout& l, const PlanInputs& /*in*/) { return l.replicas() == 1; }
 bool with_scores_in_one_kernel(const Layout& /*l*/, const PlanInputs& in) { return in.stack.fused_attention; }
+bool with_scores_kept(const Layout& /*l*/, const PlanInputs& in) { return !in.stack.fused_attention; }
 bool within_one_leaf(const Layout& l, const PlanInputs& in) { return l.ranks() <= in.fabric.leaf; }
 bool within_one_domain(const Layout& l, const PlanInputs& in) { return l.ranks() <= in.fabric.domain; }
 
 constexpr std::string_view kOneStage = "pp is 1", kWholeExperts = "ep is 1", kNoShards = "zero is not 3",
-                           kOneReplica = "there is one replica";
+                           kOneReplica = "there is one replica", kKeptScores = "attention is not one kernel";
 
 constexpr auto kRules = std::to_array<IdleRule>(
     {{"network", within_one_domain, "all GPUs are in one domain of faster links"},
      {"oversubscription", within_one_leaf, "all GPUs are below one leaf switch"},
      {"leaf_gpus", [](const Layout&, const PlanInputs& in) { return in.fabric.oversubscription == 1; },
       "the network is not oversubscribed"},
-     {"fp8_attention", [](const Layout&, const PlanInputs& in) { return !in.stack.fused_attention; },
-      "attention is not one kernel"},
+     {"fp8_attention", with_scores_kept, kKeptScores},
+     {"attention_kernel", with_scores_kept, kKeptScores},
      {"lora_targets", [](const Layout&, const PlanInputs& in) { return !in.job.adapters.frozen(); },
       "lora_rank is 0"},
      {"expert_imbalance", without_shared_experts, kWholeExperts},
@@ -62,8 +63,7 @@ constexpr auto kRules = std::to_array<IdleRule>(
      {"ffn",
       [](const Layout&, const PlanInputs& in) { return in.shape.mixture() && in.shape.dense_layers == 0; },
       "every block has experts; expert_ffn is their size"},
-     {"causal", [](const Layout&, const PlanInputs& in) { return !in.stack.fused_attention; },
-      "attention that keeps its scores computes the masked ones, too"},
+     {"causal", with_scores_kept, "attention that keeps its scores computes the masked ones, too"},
      {"overlap_tensor", [](const Layout& l, const PlanInputs&) { return l.tp == 1; }, "tp is 1"},
      {"overlap_experts", without_shared_experts, kWholeExperts},
      {"dispatch_once", without_shared_experts, kWholeExperts},

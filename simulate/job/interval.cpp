@@ -12,8 +12,8 @@ namespace {
 // Parts of uncertainty.h's effects that steps of clusters show. kernels, GPU: as one GPU's. model (a mixture
 // of experts: routing, counts on the host, products of groups), rest (machine, host, clocks, version of the
 // stack) and exchange: of largest likelihood over the `fit` rows of tests/cluster/judge_runs.py, every set
-// with the same weight (tests/cluster/fit_interval.py).
-constexpr Effects kOfLayouts = {0.211, 0.055, 0, 0, 0, 0.074, 0.713};
+// with the same weight, widened until 80 % of the rows are inside (tests/cluster/fit_interval.py).
+constexpr Effects kOfLayouts = {0.211, 0.055, 0, 0, 0, 0.070, 0.582};
 
 constexpr std::size_t index_of(Effect effect) { return static_cast<std::size_t>(effect); }
 

@@ -24,7 +24,7 @@ struct JobRequest {
   std::string machine;         // empty: the GPU's usual one
   std::string network;         // empty: the machine's
   std::string precision;       // empty: bf16; of a captured step as captured
-  bool fp8_attention = false;  // with fp8: attention in one kernel computes in it too
+  bool fp8_attention = false;  // with fp8 or nvfp4: attention in one kernel computes in fp8
   std::string stack{kDefaultStack};
   std::string profile;
   std::int64_t leaf_gpus = 0;   // below one leaf switch; 0: those of a machine where it is oversubscribed

@@ -133,12 +133,17 @@ void take_decoder(ResolvedJob& r, const JobRequest& request, SpecCache& specs) {
   if (in.job.sequence == 0) throw UsageError("seq_len is missing; expected the tokens of a sequence");
   in.stack = stack_named(request.stack);
   for (const auto& [key, value] : said_of(request, JobKeyGroup::stack)) set_stack(in.stack, key, value);
+  constexpr double kHopper = 9;
+  if (in.stack.attention == AttentionKernel::flash3 && r.gpu->compute_capability != kHopper)
+    throw UsageError(
+        fmt::format("attention_kernel flash3 on {}; expected flash1, flash2 or cudnn: it is for Hopper alone",
+                    r.gpu->title));
   if (!request.precision.empty()) r.precision = request.precision;
   in.precision.math = math_of_products(r.precision);
   const bool narrow = in.precision.math == MathType::fp8 || in.precision.math == MathType::fp4;
   if (!narrow) in.precision.attention = in.precision.math;
-  if (request.fp8_attention && in.precision.math != MathType::fp8)
-    throw UsageError(fmt::format("fp8_attention with precision {}; expected fp8", r.precision));
+  if (request.fp8_attention && !narrow)
+    throw UsageError(fmt::format("fp8_attention with precision {}; expected fp8 or nvfp4", r.precision));
   in.precision.fused_attention = request.fp8_attention ? MathType::fp8 : in.precision.attention;
   if (!r.gpu->math[index_of(in.precision.math)])
     throw UsageError(fmt::format("{} has no arithmetic for precision {}; expected {}", r.gpu->title,

@@ -80,13 +80,15 @@ void add_repeated(PieceCost& cost, const RankWork& work) {
   constexpr auto kSelective = static_cast<std::size_t>(Recomputation::selective);
   cost.again_wait[kFull] = cost.forward_wait;
   cost.again_busy[kFull] = cost.forward_busy;
-  cost.again_experts[kFull] = work.forward_experts;
-  cost.again_launches[kFull] += cost.forward_launches - static_cast<double>(work.forward.size());
+  const double kernels = static_cast<double>(work.forward.size());
+  cost.again_launches[kFull].kernels += cost.forward_launches.kernels - kernels;
+  cost.again_launches[kFull].experts = work.forward_experts;
+  cost.again_launches[kFull].routing = work.forward_routing;
   if (!work.routes_again) return;
   cost.again_wait[kSelective].expert = cost.forward_wait.expert;
   cost.again_busy[kSelective].expert = cost.forward_busy.expert;
-  cost.again_experts[kSelective] = work.forward_experts;
-  cost.again_launches[kSelective] += work.forward_experts + work.forward_routing;
+  cost.again_launches[kSelective].experts = work.forward_experts;
+  cost.again_launches[kSelective].routing = work.forward_routing;
 }
 
 // Time of attention, beside which keys and values go round.
@@ -103,7 +105,7 @@ AttentionTime add_kernels(PieceCost& cost, const RankWork& work, const PlanInput
     for (std::size_t r = 0; r < kRecomputationNames.size(); ++r) {
       if (!computed_again(work.again[i], static_cast<Recomputation>(r), inputs.stack)) continue;
       cost.again[r] += time;
-      cost.again_launches[r] += 1;
+      cost.again_launches[r].kernels += 1;
     }
   }
   for (const Kernel& kernel : work.backward) {
@@ -161,17 +163,15 @@ void add_ring(PieceCost& cost, const RankWork& work, const Share& share, const A
 }
 
 void add_launches(PieceCost& cost, const RankWork& work) {
-  cost.forward_experts = work.forward_experts;
-  cost.backward_experts = work.backward_experts;
-  cost.forward_routing = work.forward_routing;
-  cost.backward_routing = work.backward_routing;
   const auto launches = [](const std::vector<Kernel>& kernels, const std::vector<Message>& messages) {
     return static_cast<double>(kernels.size()) + kCollectiveLaunch * static_cast<double>(messages.size());
   };
-  cost.forward_launches =
-      launches(work.forward, work.forward_messages) + work.forward_experts + work.forward_routing;
-  cost.backward_launches =
-      launches(work.backward, work.backward_messages) + work.backward_experts + work.backward_routing;
+  cost.forward_launches = {.kernels = launches(work.forward, work.forward_messages),
+                           .experts = work.forward_experts,
+                           .routing = work.forward_routing};
+  cost.backward_launches = {.kernels = launches(work.backward, work.backward_messages),
+                            .experts = work.backward_experts,
+                            .routing = work.backward_routing};
 }
 
 }  // namespace

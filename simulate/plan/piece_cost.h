@@ -39,6 +39,19 @@ struct Waits {
   }
 };
 
+// Launches of a pass.
+struct Launches {
+  double kernels = 0;  // and collectives
+  double experts = 0;  // of single experts' products and biases, beyond one for all
+  double routing = 0;  // of operators of a router and dispatcher, beyond the kernels
+
+  void add(const Launches& other, double times) {
+    kernels += other.kernels * times;
+    experts += other.experts * times;
+    routing += other.routing * times;
+  }
+};
+
 struct PieceCost {
   // GPU time of kernels, and of collectives that kernels wait for, in seconds.
   Seconds forward;
@@ -50,13 +63,8 @@ struct PieceCost {
   Waits backward_wait;
   Waits forward_busy;  // of all collectives, also those beside which kernels run
   Waits backward_busy;
-  // Launches of kernels and collectives.
-  double forward_launches = 0;
-  double backward_launches = 0;
-  std::array<double, 4> again_launches{}, again_experts{};
-  // The parts of these launches that are of products of experts, and of routers.
-  double forward_experts = 0, backward_experts = 0;
-  double forward_routing = 0, backward_routing = 0;
+  Launches forward_launches, backward_launches;
+  std::array<Launches, 4> again_launches{};
 
   std::array<Bytes, 4> kept{};
   Bytes largest;

@@ -1,6 +1,7 @@
 #include "simulate/plan/rank_memory.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace tbdsim {
@@ -114,12 +115,22 @@ class StageMemory {
     const Bytes update = copies + (l_.replicas() > 1 ? stack_.buckets : Bytes(0));
     const Bytes after = last_ ? costs_.head.after : Bytes(0);
     m.allocated = states + std::max({pass, update, after});
-    m.reserved = (states + std::max(pass + update + holes(), after)) * stack_.reserved;
-    m.device = m.reserved + stack_.context + communicators(l_, in_.fabric);
+    const Bytes beside = stack_.context + communicators(l_, in_.fabric);
+    m.reserved =
+        reserved((states + std::max(pass + update + holes(), after)) * stack_.reserved, m.allocated, beside);
+    m.device = m.reserved + beside;
     return m;
   }
 
  private:
+  // Bytes that the caching allocator holds of a card on which `beside` is taken: `usual`, what it would hold
+  // on any card, or what there is room for. Before it fails it gives back what it holds free (PyTorch,
+  // c10/cuda/CUDACachingAllocator.cpp, malloc: release_cached_blocks), so that tensors alone have to fit.
+  [[nodiscard]] Bytes reserved(Bytes usual, Bytes allocated, Bytes beside) const {
+    const Bytes room(std::floor((in_.calibration->gpu->usable_memory - beside).si()));
+    return std::max(allocated, std::min(usual, room));
+  }
+
   // Numbers that the rank holds where ZeRO divides them from this stage on.
   [[nodiscard]] double number(const StageParameters& of, int from) const {
     return l_.zero < from ? of.all() : of.of_shard(l_);

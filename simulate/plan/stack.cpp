@@ -11,11 +11,12 @@
 namespace tbdsim {
 namespace {
 
-// Host time of Megatron's modules for each kernel of the model's list: autograd, checks, tensors made and
-// freed. Fitted to the `fit` rows of vtrain_single (Megatron-DeepSpeed of 2022). Megatron-Core's functional
-// tests of 12 layers, which do nothing but launch, say as much: 2.7 ms a layer with some 40 kernels on an
-// H100's host.
-constexpr Seconds kMegatronLaunch(65e-6);
+// Host time of a kernel that a module of Megatron launches, in the forward pass or computed again: checks,
+// tensors made and freed, nodes of autograd, which launches gradients as fast as PyTorch launches operators.
+// Two sets of `fit` rows say the same: vtrain_single (Megatron-DeepSpeed of 2022; 115 to 125 us with
+// operators at 8 us or less) and the mixtures of experts of megatron_bridge (Megatron-Core of 2025; 110 to
+// 118 us).
+constexpr Seconds kMegatronLaunch(118e-6);
 // Dao, "FlashAttention-2", 2023: 1.7 to 3 times as fast as FlashAttention, about 2 times as its Triton
 // version.
 constexpr double kFirstFlash = 2;
@@ -75,6 +76,8 @@ constexpr std::array<Stack, 7> kStacks = {{
      // reduce_ipg_grads then calls allreduce_bucket for each bucket.
      .reduces_all = true,
      .launch = kMegatronLaunch,
+     // Steps of vtrain_single that differ in micro-batches alone leave 0 to 2 ms beside update and exchange.
+     .iteration = Seconds(0),
      .buckets = Bytes(1 * kGiga)},  // reduce_bucket_size of 5e8 numbers, its default
     {.name = "internevo",
      .title =
@@ -126,7 +129,9 @@ constexpr std::array<Stack, 7> kStacks = {{
      .master_is_parameter = true,
      .keeps_casts = false,
      .update_traffic = 40,
-     .launch = Seconds(5e-6),  // estimate: fewer and larger kernels, guarded once
+     // Estimate: fewer and larger kernels, guarded once.
+     .launch = Seconds(5e-6),
+     .operator_launch = Seconds(5e-6),
      // Inductor's buffers are of few sizes and reused. Two `fit` rows of torchtitan say 0.99 and 1.01, five
      // of eager runs 0.97 to 1.17.
      .reserved = 1},
@@ -156,6 +161,24 @@ void set_loss(Stack& stack, std::string_view key, const std::string& value) {
   stack.loss = static_cast<VocabularyLoss>(choice_of(key, value, kVocabularyLossNames));
 }
 
+// Kernels of attention_kernel, with their times over those of the kernel that stands for them.
+struct NamedAttention {
+  AttentionKernel kernel;
+  double factor;
+};
+constexpr std::array<std::string_view, 4> kAttentionNames = {"flash1", "flash2", "flash3", "cudnn"};
+constexpr std::array<NamedAttention, kAttentionNames.size()> kAttentions = {
+    {{AttentionKernel::flash2, kFirstFlash},
+     {AttentionKernel::flash2, 1},
+     {AttentionKernel::flash3, 1},
+     {AttentionKernel::cudnn, 1}}};
+
+void set_attention(Stack& stack, std::string_view key, const std::string& value) {
+  const NamedAttention& chosen = kAttentions[choice_of(key, value, kAttentionNames)];
+  stack.attention = chosen.kernel;
+  stack.attention_factor = chosen.factor;
+}
+
 void set_graphs(Stack& stack, std::string_view key, const std::string& value) {
   stack.graphs = static_cast<CudaGraphs>(choice_of(key, value, kCudaGraphsNames));
 }
@@ -182,6 +205,7 @@ void set_replica_overlap(Stack& stack, std::string_view key, const std::string& 
 }
 
 constexpr TextKey<Stack> kKeys[] = {{"fused_attention", kFlag<&Stack::fused_attention>},
+                                    {"attention_kernel", set_attention},
                                     {"fused_pointwise", kFlag<&Stack::fused_pointwise>},
                                     {"fused_loss", set_loss},
                                     {"overlap_tensor", kFlag<&Stack::overlaps_tensor>},

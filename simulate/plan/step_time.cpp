@@ -12,40 +12,49 @@ namespace {
 struct Pass {
   Seconds kernels;
   Seconds again;
-  Waits waits;  // for collectives within blocks
-  Waits busy;   // of them with those beside which kernels run
-  double launches = 0;
-  double of_experts = 0, of_routers = 0;  // of the launches
+  Waits waits;        // for collectives within blocks
+  Waits busy;         // of them with those beside which kernels run
+  Launches modules;   // by modules: of the forward pass, and of what is computed again
+  Launches autograd;  // by autograd: of gradients
 
   void add(const Pass& other, double times) {
     kernels += other.kernels * times;
     again += other.again * times;
     waits.add(other.waits, times);
     busy.add(other.busy, times);
-    launches += other.launches * times;
-    of_experts += other.of_experts * times;
-    of_routers += other.of_routers * times;
+    modules.add(other.modules, times);
+    autograd.add(other.autograd, times);
   }
   [[nodiscard]] Seconds gpu() const { return kernels + again + waits.total(); }
 };
 
 Pass forward_of(const PieceCost& c) {
-  return {c.forward,          Seconds(0),        c.forward_wait,   c.forward_busy,
-          c.forward_launches, c.forward_experts, c.forward_routing};
+  return {c.forward, Seconds(0), c.forward_wait, c.forward_busy, c.forward_launches, {}};
 }
 
 Pass backward_of(const PieceCost& c, Recomputation r) {
   const auto i = static_cast<std::size_t>(r);
-  Pass pass{c.backward,
-            c.again[i],
-            c.backward_wait,
-            c.backward_busy,
-            c.backward_launches + c.again_launches[i],
-            c.backward_experts + c.again_experts[i],
-            c.backward_routing};
+  Pass pass{c.backward,      c.again[i],          c.backward_wait,
+            c.backward_busy, c.again_launches[i], c.backward_launches};
   pass.waits.add(c.again_wait[i], 1);
   pass.busy.add(c.again_busy[i], 1);
   return pass;
+}
+
+// Seconds of the host for launches that take it `each`, but operators of routers; those in CUDA graphs take
+// none.
+Seconds host_time(const Launches& l, Seconds each, const Stack& stack) {
+  switch (stack.graphs) {
+    case CudaGraphs::none:
+      return each * (l.kernels + l.experts) + stack.operator_launch * l.routing;
+    case CudaGraphs::routers:
+      return each * (l.kernels + l.experts);
+    case CudaGraphs::but_experts:
+      return each * l.experts;
+    case CudaGraphs::all:
+      break;
+  }
+  return Seconds(0);
 }
 
 // The work of a stage for one micro-batch.
@@ -135,7 +144,9 @@ class Step {
     if (i == l_.pp - 1) add(costs_.head, Recomputation::none, 1);
 
     const auto idle = [&](const Pass& pass) {
-      return std::max(Seconds(0), in_.stack.launch * launches_of(pass) - pass.gpu());
+      const Seconds host = host_time(pass.modules, in_.stack.launch, in_.stack) +
+                           host_time(pass.autograd, in_.stack.operator_launch, in_.stack);
+      return std::max(Seconds(0), host - pass.gpu());
     };
     work.idle_forward = idle(work.forward);
     work.idle_backward = idle(work.backward);
@@ -164,21 +175,6 @@ class Step {
     const Seconds weights = costs_.dense.weights * layers.dense + costs_.expert.weights * layers.expert;
     work.time = {forward, backward, weights};
     return work;
-  }
-
-  // Launches that take time of the host.
-  [[nodiscard]] double launches_of(const Pass& pass) const {
-    switch (in_.stack.graphs) {
-      case CudaGraphs::none:
-        return pass.launches;
-      case CudaGraphs::routers:
-        return pass.launches - pass.of_routers;
-      case CudaGraphs::but_experts:
-        return pass.of_experts;
-      case CudaGraphs::all:
-        return 0;
-    }
-    return 0;
   }
 
   [[nodiscard]] Seconds send_time() const {

@@ -117,7 +117,8 @@ def layout_of(row):
     layout["micro_batch"] = number(row["micro_batch"], 1)
     layout["sequence_parallel"] = "true" if row["sequence_parallel"] == "y" and layout["tp"] > 1 else "false"
     layout["zero"] = 3 if "FSDP" in zero else 1 if "ZeRO-1" in zero or "distributed" in zero else 0
-    if "cp a2a" in row["note"] and layout["cp"] > 1:
+    # Scripts of adapters on Blackwell: cp_comm_type a2a (megatron_gpt_peft_tuning_config.yaml).
+    if ("cp a2a" in row["note"] or is_lora_of_blackwell(row)) and layout["cp"] > 1:
         layout["cp_exchange"] = "all_to_all"
     if "shard-grad-op" in zero or "reshard_after_forward=False" in zero:
         layout["reshard"] = "false"
@@ -197,10 +198,13 @@ def stack_of(row):
         stack["fused_loss"] = "true"
     if re.search("attention-backend=unfused|transformer-impl=local", row["note"]) or is_unfused(row):
         stack["fused_attention"] = "false"
-    # mlcommons/training_results_v5.0, NVIDIA/benchmarks/llama2_70b_lora: config_DGXB200_1x8x1xtp1pp1cp1.sh and
-    # config_GB200_2x4x1xtp1pp1cp1.sh, FP8_ACT=1.
-    if row["set"] == "mlperf_lora" and "v5.0" in row["version"] and "B200" in row["gpu"] and number(row["cp"], 1) == 1:
-        stack["fp8_activations"] = "true"
+    if is_lora_of_blackwell(row):
+        stack.update(scripts_of_blackwell(row))
+    # TransformerEngine@32db39288 (December 2023) was first to prefer cuDNN's attention on Hopper; before it flash-attn
+    # was taken wherever it was installed: at v0.8, which mlcommons/training_results_v3.0 names (NVIDIA/benchmarks/gpt3,
+    # Dockerfile), of its first version, at v0.12 (setup.py, of August 2023) the second.
+    if re.search(r"MLPerf v3\.[01]", row["version"]) and row["gpu"].startswith("H100"):
+        stack["attention_kernel"] = "flash1" if "v3.0" in row["version"] else "flash2"
     if "deterministic-mode" in row["note"]:  # of these tests with CUBLAS_WORKSPACE_CONFIG :4096:8, eight of 4 MiB
         stack["cublas_workspace"] = 32
     if row["set"] == "megatron_bridge":
@@ -209,10 +213,37 @@ def stack_of(row):
     # (NVIDIA/NeMo@8cfedd72, scripts/performance/llm/mlperf_lora_llama2_70b.py).
     if row["set"] in ("nemo_2407", "mlperf_lora") or re.search(r"MLPerf v[34]\.", row["version"]):
         stack["fused_loss"] = "false"
-    # The same script: fp8_param_gather, disable_parameter_transpose_cache.
-    if row["set"] == "mlperf_lora" and precision_of(row) == "fp8":
+    # The same script: fp8_param_gather, disable_parameter_transpose_cache. PRE_QUANTIZED_MODEL (config_common_fp4.sh of
+    # v5.1): frozen weights are kept in fp4 by rows and by columns, 9/16 bytes each.
+    if row["set"] == "mlperf_lora" and precision_of(row) in ("fp8", "nvfp4"):
         stack["parameter_bytes"] = 1
     return stack
+
+
+def is_lora_of_blackwell(row):
+    """Rows of MLPerf v5.0 and v5.1 that train adapters by NVIDIA's scripts of mlcommons/training_results_v5.0 and v5.1,
+    benchmarks/llama2_70b_lora, which other submitters took over."""
+    return row["set"] == "mlperf_lora" and re.search(r"MLPerf v5\.[01]", row["version"]) and "B200" in row["gpu"]
+
+
+def scripts_of_blackwell(row):
+    """What those scripts set: FP8_ACT=1 without context parallelism (config_DGXB200_1x8x1xtp1pp1cp1.sh, of GB200 v5.0's
+    config_GB200_2x4x1xtp1pp1cp1.sh alone), MCORE_CUDA_GRAPH=1 with it (config_GB200_18x4x1xtp1pp1cp8.sh,
+    config_DGXB200_8x8x1xtp1pp1cp8.sh)."""
+    if number(row["cp"], 1) > 1:
+        return {"cuda_graphs": "true"}
+    return {} if row["gpu"] == "GB200" and "v5.1" in row["version"] else {"fp8_activations": "true"}
+
+
+def computes_attention_in_fp8(row):
+    """Where the row does not say it: the scripts of is_lora_of_blackwell set FP8_DPA=1 (config_common.sh). With context
+    parallelism TransformerEngine has had it since 26c8fcc92 of August 2024; v1.6, which v4.0's Dockerfile names, takes
+    16 bits there, whatever FP8_DPA says (attention.py, FusedAttention)."""
+    if precision_of(row) not in ("fp8", "nvfp4"):
+        return False
+    if "MLPerf v4.0" in row["version"] and number(row["cp"], 1) > 1:
+        return False
+    return "fp8 attention 1" in row["note"] or bool(is_lora_of_blackwell(row))
 
 
 def is_unfused(row):
@@ -251,7 +282,7 @@ def job_of(row):
     job = {"gpu": gpu, "machine": machine, "gpus": number(row["gpus"]), "global_batch": number(row["global_batch"]),
            "seq_len": number(row["seq_len"]), "precision": precision_of(row)}
     job["machine"] = MACHINES.get((row["set"], row["gpu"]), MACHINES.get(row["set"], machine))
-    if "fp8 attention 1" in row["note"] and job["precision"] == "fp8":
+    if computes_attention_in_fp8(row):
         job["fp8_attention"] = "true"
     if row["set"] == "mlperf_lora":  # of the benchmark's rules: queries, keys, values and the output
         job.update(lora_rank=16, lora_targets="attention,output")

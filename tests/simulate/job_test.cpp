@@ -116,7 +116,24 @@ TEST_F(JobTest, AttentionInEightBitsIsFaster) {
   EXPECT_EQ(test::message_of<UsageError>([&] {
               (void)resolve_job(request({{"fp8_attention", "true"}}), specs_);
             }),
-            "fp8_attention with precision bf16; expected fp8");
+            "fp8_attention with precision bf16; expected fp8 or nvfp4");
+}
+
+// Dao, "FlashAttention-2", 2023: the first version takes twice the second's time. On Hopper cuDNN is faster.
+TEST_F(JobTest, AttentionIsOfTheKernelNamed) {
+  const auto compute = [&](const char* kernel) {
+    return predict({{"seq_len", "8192"}, {"attention_kernel", kernel}}).parts.compute.si();
+  };
+  const double cudnn = compute("cudnn"), second = compute("flash2"), first = compute("flash1");
+  EXPECT_LT(cudnn, second);
+  EXPECT_LT(second, first);
+  EXPECT_EQ(predict({{"seq_len", "8192"}}).parts.compute.si(), cudnn);  // Megatron's
+  EXPECT_EQ(
+      test::message_of<UsageError>([&] {
+        (void)resolve_job(request({{"gpu", "a100_sxm_80gb"}, {"attention_kernel", "flash3"}}), specs_);
+      }),
+      "attention_kernel flash3 on NVIDIA A100 SXM4 80 GB; expected flash1, flash2 or cudnn: it is for Hopper "
+      "alone");
 }
 
 TEST_F(JobTest, AFullerRankOfExpertsTakesLonger) {

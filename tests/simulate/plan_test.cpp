@@ -1,4 +1,5 @@
 // Layouts: what is legal, what a rank holds and how long it takes, against sums done by hand.
+#include <cmath>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -126,6 +127,47 @@ TEST_F(PlanTest, ActivationsByHand) {
   const double each =
       2.0 * 4096 * (4096 * 2 + (4096 + 2048) + 4096 + 4096 * 2 + 2 * 14336 + 14336) + 4 * 32 * 4096;
   EXPECT_DOUBLE_EQ(none.activations.si(), 32 * each);
+}
+
+// What the allocator holds free gives way to tensors, which have to fit themselves.
+TEST_F(PlanTest, ReservedMemoryGivesWay) {
+  constexpr double kOneGib = 1 << 30;
+  PlanInputs in = inputs(llama3_8b(), 8, 64);
+  GpuSpec gpu = *gpu_;
+  Calibration calibration = *calibration_;
+  calibration.gpu = &gpu;
+  in.calibration = &calibration;
+  gpu.usable_memory = Bytes(1e12);
+  const RankMemory usual = predict(in, {.zero = 1}).first;
+  ASSERT_GT(usual.reserved, usual.allocated);
+  gpu.usable_memory = Bytes(std::floor(usual.device.si() - 0.5 * (usual.reserved - usual.allocated).si()));
+  const RankMemory tight = predict(in, {.zero = 1}).first;
+  EXPECT_LE(tight.device, gpu.usable_memory);
+  EXPECT_NEAR(tight.device.si(), gpu.usable_memory.si(), 2);
+  EXPECT_EQ(tight.allocated, usual.allocated);
+  gpu.usable_memory = usual.device - (usual.reserved - usual.allocated) - Bytes(kOneGib);
+  const RankMemory lacking = predict(in, {.zero = 1}).first;
+  EXPECT_EQ(lacking.reserved, lacking.allocated);
+  EXPECT_NEAR((lacking.device - gpu.usable_memory).si(), kOneGib, 1);
+}
+
+// A host of seconds for each launch: blocks are launched once more where they are computed again, gradients
+// by autograd once either way.
+TEST_F(PlanTest, ModulesAndAutogradLaunchApart) {
+  PlanInputs in = inputs(llama3_8b(), 8, 64);
+  const auto idle = [&](double launch, double autograd, Recomputation recompute) {
+    in.stack.launch = Seconds(launch);
+    in.stack.operator_launch = Seconds(autograd);
+    return predict(in, {.zero = 1, .recompute = recompute}).parts.launch.si();
+  };
+  const double gradients = idle(1, 2, Recomputation::none) - idle(1, 1, Recomputation::none);
+  EXPECT_NEAR(idle(1, 2, Recomputation::full) - idle(1, 1, Recomputation::full), gradients, 1e-6);
+  const double once = idle(2, 1, Recomputation::none) - idle(1, 1, Recomputation::none);
+  const double twice = idle(2, 1, Recomputation::full) - idle(1, 1, Recomputation::full);
+  PieceTable table(in);
+  const double block = table.of({}).dense.forward_launches.kernels;
+  EXPECT_NEAR(twice - once, 64.0 / 8 * 32 * block, 1e-6);  // micro-batches, blocks
+  EXPECT_GT(gradients, once);
 }
 
 TEST_F(PlanTest, PartsSumToTheStep) {
