@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -18,8 +18,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 _aten = torch.ops.aten
 Number = float | int | bool
 
-#: Numbers of a tensor that are all kept: positions of five sequences of 200,000 tokens.
-_MOST_NUMBERS = 1 << 20
+#: Bytes of a storage of which all numbers are kept, as a mask in fp32 of five sequences of 4,096 tokens; bytes and number of
+#: storages beyond which those that PyTorch has freed are dropped.
+_LARGEST, _DROP_BYTES, _DROP_COUNT = 1 << 29, 1 << 30, 1024
+#: Bytes of a uniform storage of which all numbers are kept when some are written to: masks, but no optimizer's zeros.
+_LARGEST_WRITTEN = 1 << 20
 
 #: Operators that fill a new tensor, with the place of the value among their arguments, or the value.
 _FILLS: dict[Any, tuple[int | None, Number]] = {
@@ -46,12 +49,19 @@ class _Unknown(Exception):
     pass
 
 
+class _Known(NamedTuple):
+    storage: StorageWeakRef
+    value: Number | torch.UntypedStorage
+
+
 class KnownValues:
     """The values of storages that are known. Views share their storage's; an operator that writes what is not known forgets them."""
 
     def __init__(self) -> None:
-        self._known: dict[StorageWeakRef, Number | torch.UntypedStorage] = {}
-        self._kept = 1024  # entries at which those of freed storages are dropped
+        # By the address of the storage, which is not used again while a reference to it is kept.
+        self._known: dict[int, _Known] = {}
+        self._bytes = 0  # of storages of which all numbers are kept
+        self._drop_at = _DROP_COUNT, _DROP_BYTES
 
     def value_of(self, tensor: torch.Tensor) -> Number | None:
         """Returns the value of every number of the tensor; None: not known, or not the same."""
@@ -66,7 +76,7 @@ class KnownValues:
         known = self._of_storage(tensor)
         if isinstance(known, torch.UntypedStorage):
             return _view(known, tensor)
-        if known is None or tensor.numel() > _MOST_NUMBERS:
+        if known is None or tensor.numel() * tensor.element_size() > _LARGEST:
             return None
         return torch.full(tensor.shape, known, dtype=tensor.dtype, device="cpu")
 
@@ -116,20 +126,24 @@ class KnownValues:
     def _of_storage(self, tensor: torch.Tensor) -> Number | torch.UntypedStorage | None:
         if tensor.device.type != "meta" or tensor.layout != torch.strided:
             return None
-        return self._known.get(StorageWeakRef(tensor.untyped_storage()))
+        known = self._known.get(tensor.untyped_storage()._cdata)
+        return None if known is None else known.value
 
     def _keep(self, tensor: torch.Tensor, value: Number | torch.UntypedStorage) -> None:
-        if len(self._known) >= self._kept:
-            self._known = {storage: known for storage, known in self._known.items() if not storage.expired()}
-            self._kept = 2 * len(self._known) + 1024
-        self._known[StorageWeakRef(tensor.untyped_storage())] = value
+        there = tensor.untyped_storage()
+        self._known[there._cdata] = _Known(StorageWeakRef(there), value)
+        self._bytes += value.nbytes() if isinstance(value, torch.UntypedStorage) else 0
+        if len(self._known) >= self._drop_at[0] or self._bytes >= self._drop_at[1]:
+            self._known = {address: known for address, known in self._known.items() if not known.storage.expired()}
+            self._bytes = sum(known.value.nbytes() for known in self._known.values() if isinstance(known.value, torch.UntypedStorage))
+            self._drop_at = 2 * len(self._known) + _DROP_COUNT, 2 * self._bytes + _DROP_BYTES
 
     def _all_known(self, args: Any, kwargs: Any) -> bool:
         return all(tensor.device.type != "meta" or self._of_storage(tensor) is not None for tensor in tensors_in((args, *kwargs.values())))
 
     def _follow_writing(self, operator: Any, args: Any, kwargs: Any) -> None:
         """Writes what is known to what is known; else what was written to is not known any more."""
-        if operator is _aten.masked_fill_.Scalar and self.value_of(args[1]) is False:
+        if self._writes_nothing(operator, args):
             return
         written = [
             tensor
@@ -145,12 +159,19 @@ class KnownValues:
             self._run_on_host(operator, args, kwargs)
         except _Unknown:
             for tensor in written:
-                self._known.pop(StorageWeakRef(tensor.untyped_storage()), None)
+                self._known.pop(tensor.untyped_storage()._cdata, None)
+
+    def _writes_nothing(self, operator: Any, args: Any) -> bool:
+        """Whether the operator writes where a mask holds, and it is known to hold nowhere."""
+        name = operator.overloadpacket.__name__
+        if name == "index_put_":
+            return any(index is not None and index.dtype == torch.bool and self.value_of(index) is False for index in args[1])
+        return name in ("masked_fill_", "masked_scatter_") and self.value_of(args[1]) is False
 
     def _keep_all_numbers(self, tensor: torch.Tensor) -> None:
         """Keeps all numbers of a uniform tensor's storage, so that some of them can be written to."""
         known = self._of_storage(tensor)
-        if known is None or not _is_small(tensor):
+        if known is None or tensor.untyped_storage().nbytes() > _LARGEST_WRITTEN:
             raise _Unknown
         if not isinstance(known, torch.UntypedStorage):
             storage = torch.UntypedStorage(tensor.untyped_storage().nbytes(), device="cpu")
@@ -218,7 +239,7 @@ def like_on_meta(tensor: torch.Tensor, shape: list[int]) -> torch.Tensor:
 
 
 def _is_small(tensor: torch.Tensor) -> bool:
-    return tensor.untyped_storage().nbytes() <= 8 * _MOST_NUMBERS
+    return tensor.untyped_storage().nbytes() <= _LARGEST
 
 
 def _view(storage: torch.UntypedStorage, tensor: torch.Tensor) -> torch.Tensor:
