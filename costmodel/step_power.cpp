@@ -38,10 +38,14 @@ struct Product {
   [[nodiscard]] double seconds_at(double rate) const {
     return std::max(seconds, at_peak / std::max(rate, alone));
   }
+  // Power over the board's, of a run of so many seconds.
+  [[nodiscard]] double drawn(double time) const {
+    return std::max(drawn_at(at_peak / time) / board_power, least_drawn);
+  }
   // Power beyond the board's in units of it, times seconds.
   [[nodiscard]] double beyond(double rate) const {
-    const double time = seconds_at(rate), x = at_peak / time;
-    return runs * time * (std::max(drawn_at(x) / board_power, least_drawn) - 1);
+    const double time = seconds_at(rate);
+    return runs * time * (drawn(time) - 1);
   }
 };
 
@@ -119,6 +123,13 @@ void limit_by_power(const TrainingStep& step, double batch, const Calibration& c
 void limit_by_power(const Kernel& kernel, double batch, const Calibration& calibration, KernelCost& cost) {
   const Product product = product_of(kernel, batch, calibration, cost);
   if (product.runs > 0) scale_within(cost, 1, product.seconds_at(0));
+}
+
+std::optional<double> power_of_product(const Kernel& kernel, double batch, const Calibration& calibration,
+                                       const KernelCost& cost) {
+  const Product product = product_of(kernel, batch, calibration, cost);
+  if (product.runs == 0) return std::nullopt;
+  return product.drawn(product.seconds);
 }
 
 }  // namespace tbdsim

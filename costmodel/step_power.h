@@ -28,6 +28,7 @@
 // 400 W with the chips of larger ones (submissions of split fit, A100 PCIe, H100 PCIe, H100 NVL).
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "costmodel/calibration.h"
@@ -49,5 +50,10 @@ void limit_by_power(const TrainingStep& step, double batch, const Calibration& c
 
 // The same of one kernel that a board runs again and again.
 void limit_by_power(const Kernel& kernel, double batch, const Calibration& calibration, KernelCost& cost);
+
+// Power that the board draws over its limit while a product or convolution runs on tensor cores; none for
+// other kernels. Above 1 where the kernels beside it draw less.
+[[nodiscard]] std::optional<double> power_of_product(const Kernel& kernel, double batch,
+                                                     const Calibration& calibration, const KernelCost& cost);
 
 }  // namespace tbdsim

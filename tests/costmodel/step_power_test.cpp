@@ -125,6 +125,16 @@ TEST_F(StepPower, SlowConvolutionsLeaveAsMuchAsOthers) {
   }
 }
 
+// (0.15 + 0.85 * 0.512) / 0.5 of the board's; 0.65 of it by a slow convolution.
+TEST_F(StepPower, OfOneKernel) {
+  EXPECT_NEAR(power_of_product(product(), 1, calibration_, cost_of(1.25)).value(), 1.1704, 1e-12);
+  EXPECT_NEAR(power_of_product(convolution(1'000), 1, calibration_, cost_of(1.25)).value(), 1.1704, 1e-12);
+  EXPECT_EQ(power_of_product(convolution(6), 1, calibration_, cost_of(0.6)).value(), 0.65);
+  Kernel other;
+  other.kind = KernelKind::elementwise;
+  EXPECT_FALSE(power_of_product(other, 1, calibration_, cost_of(1)));
+}
+
 // Half of 1.9 / 0.65 W for each of 100 SMs of 1 GHz: half of them run, as on a GPU that has no more.
 TEST_F(StepPower, SmallBoardsRunFewerSms) {
   gpu_.tdp = Watts(100 * 0.5 * 1.9 / 0.65);
