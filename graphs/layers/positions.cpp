@@ -57,6 +57,7 @@ class SelectPositions : public Layer {
   [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
     return {};
   }
+  [[nodiscard]] bool is_view(const Lowering&) const override { return first_; }
 
  private:
   std::int64_t count_ = 0;  // 0: all
