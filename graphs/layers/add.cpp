@@ -1,4 +1,5 @@
-// add: element-wise sum; the gradient of each input is the gradient of the output.
+// add: element-wise sum; the gradient of each input is the gradient of the output. `stacked: true`: the
+// inputs are copied side by side and then summed, torch.stack(inputs).sum(0).
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {
@@ -6,6 +7,10 @@ namespace {
 
 class Add : public Layer {
  public:
+  explicit Add(SpecMap& keys) {
+    if (const auto stacked = keys.find("stacked")) stacked_ = stacked->flag();
+  }
+
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     if (inputs.size() < 2) {
       throw ShapeMismatch("has " + std::to_string(inputs.size()) +
@@ -23,6 +28,12 @@ class Add : public Layer {
 
   void forward(const LayerContext& site, const LoweringContext& how,
                std::vector<Kernel>& kernels) const override {
+    if (stacked_) {
+      const Size all =
+          stored_bytes(site.output, how.precision) * static_cast<std::int64_t>(site.inputs.size());
+      kernels.push_back(
+          memory_kernel(KernelKind::elementwise, Phase::forward, "stack", site.output, 0, all, all));
+    }
     sum(site, how, Phase::forward, kernels);
   }
 
@@ -45,10 +56,12 @@ class Add : public Layer {
     kernels.push_back(
         memory_kernel(KernelKind::elementwise, phase, "add", site.output, terms - 1, x * terms, x));
   }
+
+  bool stacked_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<Layer> make_add(SpecMap&) { return std::make_unique<Add>(); }
+std::unique_ptr<Layer> make_add(SpecMap& keys) { return std::make_unique<Add>(keys); }
 
 }  // namespace tbdsim

@@ -40,6 +40,7 @@ AttentionKeys read_attention_keys(SpecMap& m) {
   if (const auto node = m.find("window")) keys.window = node->count(0, kLargestDimension);
   if (const auto node = m.find("causal")) keys.causal = node->flag();
   if (const auto node = m.find("keep")) keys.drops = node->number(0.0, 1.0) < 1;
+  if (const auto node = m.find("strided")) keys.strided = node->flag();
   if (const auto node = m.find("sinks")) keys.sinks = node->flag();
   if (const auto node = m.find("score_bias")) keys.bias = static_cast<ScoreBias>(node->one_of(kBiasNames));
   if (const auto node = m.find("buckets")) keys.buckets = node->count(0, kLargestDimension);

@@ -20,6 +20,9 @@ struct AttentionKeys {
   std::int64_t window = 0;    // keys up to its own that a query sees; 0: all
   bool causal = false;
   bool drops = false;  // probabilities are dropped out
+  // Where each operation is a kernel of its own: products read heads where they lie and scale, the softmax
+  // masks, and gradients are written side by side (apex.contrib.multihead_attn).
+  bool strided = false;
   bool sinks = false;  // a trained score for each head beside those of keys (GPT-OSS)
   ScoreBias bias = ScoreBias::none;
   std::int64_t buckets = 0;  // of relative distances, whose table this layer owns; 0: another layer's

@@ -99,7 +99,7 @@ class Kernels {
   }
   // Gradients of parts of one input are put side by side; those of shared features summed over heads.
   void return_gradients() {
-    if (site_.inputs.size() == 1) {
+    if (site_.inputs.size() == 1 && !keys_.strided) {
       const Size all = elements(site_.inputs[0]);
       copy("concat", KernelKind::elementwise, all, all);
     }
@@ -165,27 +165,35 @@ class Kernels {
     out_.push_back(std::move(kernel));
   }
 
-  // torch.matmul copies inputs of which heads are not contiguous. Softmax in fp32 is eager code's own.
+  // torch.matmul copies inputs of which heads are not contiguous.
+  void copy_rows(const Size& rows) {
+    if (!keys_.strided) copy("copy", KernelKind::transpose, rows, rows);
+  }
+  void scale() {
+    if (!keys_.strided) over_scores("scale", how_.precision.storage_bytes, how_.precision.storage_bytes);
+  }
+
+  // Softmax in fp32 is eager code's own.
   void composite_forward() {
     const std::int64_t stored = how_.precision.storage_bytes;
     assemble_keys();
-    copy("copy", KernelKind::transpose, sizes_.q(keys_), sizes_.q(keys_));
-    copy_heads("copy", keys_.kv_heads, keys_.heads);
+    copy_rows(sizes_.q(keys_));
+    if (!keys_.strided) copy_heads("copy", keys_.kv_heads, keys_.heads);
     product(sizes_.keys, sizes_.queries, sizes_.features, true, false);
-    over_scores("scale", stored, stored);
+    scale();
     if (keys_.bias != ScoreBias::none) over_scores("add", 2 * stored, stored);
-    if (keys_.causal || keys_.window > 0) over_scores("attention_mask", stored, stored);
+    if (!keys_.strided && (keys_.causal || keys_.window > 0)) over_scores("attention_mask", stored, stored);
     if (keys_.sinks) over_scores("concat", stored, stored);
     if (converts()) over_scores("cast", stored, wide());
     softmax(kSoftmaxFlops, converts() ? wide() : stored, wide());
     if (wide() != stored) over_scores("cast", wide(), stored);
     if (keys_.drops) over_scores("dropout", stored, stored + 1);
     product(sizes_.values, sizes_.queries, sizes_.keys, false, false);
-    copy("copy", KernelKind::transpose, sizes_.output(keys_), sizes_.output(keys_));
+    copy_rows(sizes_.output(keys_));
   }
   void composite_backward() {
     const std::int64_t stored = how_.precision.storage_bytes;
-    copy("copy", KernelKind::transpose, sizes_.output(keys_), sizes_.output(keys_));
+    copy_rows(sizes_.output(keys_));
     product(sizes_.values, sizes_.keys, sizes_.queries, false, true);  // of the values
     product(sizes_.keys, sizes_.queries, sizes_.values, true, false);  // of the probabilities
     if (keys_.drops) over_scores("dropout", stored + 1, stored);
@@ -194,15 +202,15 @@ class Kernels {
     if (converts()) over_scores("cast", wide(), stored);
     if (keys_.sinks) over_scores("concat", stored, stored);
     if (keys_.bias == ScoreBias::relative) over_scores("sum", stored, 0);
-    over_scores("scale", stored, stored);
+    scale();
     product(sizes_.features, sizes_.queries, sizes_.keys, false, false);  // of the queries
     product(sizes_.features, sizes_.keys, sizes_.queries, false, true);   // of the keys
     if (keys_.kv_heads != keys_.heads) sum_heads();
     // Gradients go back to the layout of products: of all three where one product made them, of values alone
     // where rotary positions have done so for queries and keys.
     const bool joined = site_.inputs.size() == 1;
-    if (joined) copy("copy", KernelKind::transpose, sizes_.q(keys_), sizes_.q(keys_));
-    copy("copy", KernelKind::transpose, sizes_.v(keys_.kv_heads), sizes_.v(keys_.kv_heads));
+    if (joined) copy_rows(sizes_.q(keys_));
+    copy_rows(sizes_.v(keys_.kv_heads));
   }
 
   const AttentionKeys& keys_;
@@ -258,7 +266,9 @@ class Attention : public Layer {
     const std::int64_t dropped = keys_.drops ? stored + 1 : 0;
     const Size scores =
         sizes.rows * checked_multiply(keys_.heads, checked_multiply(sizes.queries, sizes.keys));
-    return {.extra_bytes = sizes.q(keys_) * stored + repeated + scores * (probabilities + dropped)};
+    const Size kept = scores * (probabilities + dropped);
+    if (keys_.strided) return {.inputs = true, .extra_bytes = kept};
+    return {.extra_bytes = sizes.q(keys_) * stored + repeated + kept};
   }
 
  private:

@@ -6,8 +6,8 @@
 // NVIDIA/benchmarks/gnn/implementations/dgl/model/dgl_model.py calls it).
 //
 //   forward   reads a source for each edge, and the targets; writes the targets
-//   backward  reads a source for each edge and adds to its gradient; reads the targets and their gradients once, as one
-//             block has all edges of a target
+//   backward  reads a source for each edge and adds to its gradient, which is zeroed before; reads the targets and
+//             their gradients once, as one block has all edges of a target
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {
@@ -61,6 +61,8 @@ class NeighbourAttention : public Layer {
                                       site.output, 1, targets, fixed_size(last_dimension(site.output))));
     const Phase phase = site.input_gradient ? Phase::backward_data : Phase::backward_weights;
     const Size edges = edge_bytes(site, how);
+    kernels.push_back(memory_kernel(KernelKind::elementwise, phase, "fill", site.inputs[0], 0, {},
+                                    stored_bytes(site.inputs[0], how.precision)));
     over_edges(site, phase, kBackwardFlops, edges * 2 + indices(site) + targets * 2, edges + targets,
                kernels);
   }

@@ -1,5 +1,5 @@
 // Positions of a sequence {positions, features}, moved:
-//   select_positions   `count` of them (all, in another order, without), gathered
+//   select_positions   `count` of them (all, in another order, without), gathered; `first: true`: the first, a view
 //   place_positions    put back where they were gathered from, others being zero
 //   shift_positions    each one place later
 //   copy               parts of the features copied apart, for layers that read parts
@@ -37,6 +37,7 @@ class SelectPositions : public Layer {
  public:
   explicit SelectPositions(SpecMap& keys) {
     if (const auto count = keys.find("count")) count_ = count->count(1, kLargestDimension);
+    if (const auto first = keys.find("first")) first_ = first->flag();
   }
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     const Shape& x = positions_input(inputs);
@@ -47,7 +48,7 @@ class SelectPositions : public Layer {
   }
   void forward(const LayerContext& site, const LoweringContext& how,
                std::vector<Kernel>& kernels) const override {
-    gather(site.output, how, Phase::forward, kernels);
+    if (!first_) gather(site.output, how, Phase::forward, kernels);
   }
   void backward(const LayerContext& site, const LoweringContext& how,
                 std::vector<Kernel>& kernels) const override {
@@ -56,9 +57,11 @@ class SelectPositions : public Layer {
   [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
     return {};
   }
+  [[nodiscard]] bool is_view(const Lowering&) const override { return first_; }
 
  private:
   std::int64_t count_ = 0;  // 0: all
+  bool first_ = false;
 };
 
 class PlacePositions : public Layer {

@@ -1,17 +1,20 @@
-// Power and energy of a training run. A board draws a share of its power limit that depends on what limits
-// the iteration at the time; hosts and cooling come on top.
+// Power and energy of a training run. A board draws a share of its power limit that depends on the kernel
+// that runs, or on what it waits for; hosts and cooling come on top.
 //
-//   board  = limit * (sum over limits of share of the time * share of the power limit)
+//   board  = limit * (busy * mean over kernels of their share, by time + sum over waits of time * share) <= limit
 //   wall   = (board + kHostShare * limit) * kCoolingFactor
+//
+// Products and convolutions on tensor cores draw what limits their clock (costmodel/step_power.h), no less
+// than other kernels.
 #pragma once
 
 #include "simulate/prediction/prediction.h"
 
 namespace tbdsim {
 
-// Shares of the power limit of a board. Estimates: no board's power was recorded beside its kernels yet. What
-// is known is from memory of public nvidia-smi readings and papers:
-//   compute  large matrix products hold data-centre boards at or just below their limit
+// Shares of the power limit of a board. Estimates from memory of public nvidia-smi readings and papers, which
+// 55 steps on an H100 of 209 to 690 W bear out to 7.9 % in the median (docs/model/time_to_accuracy.md):
+//   compute  large matrix products in fp32 hold data-centre boards at or just below their limit
 //   memory   copies and element-wise kernels: 180 to 200 W of a V100's 300, some 250 W of an A100's 400
 //   small    kernels that are over before the board is filled: between memory and waiting
 //   waiting  clocks up and nothing to do: 40 to 60 W of a V100's 300, 70 to 85 W of an A100's 400, some 120 W of

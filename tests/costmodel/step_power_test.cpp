@@ -32,26 +32,59 @@ class StepPower : public testing::Test {
     calibration_.gpu = &gpu_;
   }
 
-  // Milliseconds of a product of 1e12 operations, 1 ms at the peak and 1.25 alone, in a step with a kernel of
+  // Milliseconds of a kernel of 1e12 operations, 1 ms at the peak and 1.25 alone, in a step with a kernel of
   // another kind.
-  [[nodiscard]] double beside(KernelKind kind, double milliseconds) const {
+  [[nodiscard]] double beside(KernelKind kind, double milliseconds, const Kernel& limited = product()) const {
+    Kernel other;
+    other.kind = kind;
     TrainingStep step;
+    step.kernels = {limited, other};
+    std::vector<KernelCost> costs = {cost_of(1.25), cost_of(milliseconds)};
+    limit_by_power(step, 1, calibration_, costs);
+    EXPECT_EQ(costs[1].total, Seconds(1e-3 * milliseconds)) << "only tensor cores are limited";
+    if (milliseconds == 0 && gpu_.sm_count == 100) {  // fewer have no such peak
+      KernelCost alone = cost_of(1.25);
+      limit_by_power(limited, 1, calibration_, alone);
+      EXPECT_NEAR(alone.total / costs[0].total, 1, 1e-3);
+    }
+    return 1e3 * costs[0].total.si();
+  }
+
+  [[nodiscard]] static Kernel product() {
     Kernel product;
     product.kind = KernelKind::gemm;
     product.math = MathType::bf16;
     product.shape = GemmShape{.m = fixed_size(1'000), .n = fixed_size(1'000), .k = fixed_size(500'000)};
-    Kernel other;
-    other.kind = kind;
-    step.kernels = {product, other};
-    std::vector<KernelCost> costs = {cost_of(1.25), cost_of(milliseconds)};
-    limit_by_power(step, 1, calibration_, costs);
-    EXPECT_EQ(costs[1].total, Seconds(1e-3 * milliseconds)) << "only products are limited";
-    if (milliseconds == 0 && gpu_.sm_count == 100) {  // fewer have no such peak
-      KernelCost alone = cost_of(1.25);
-      limit_by_power(product, 1, calibration_, alone);
-      EXPECT_NEAR(alone.total / costs[0].total, 1, 1e-3);
+    return product;
+  }
+  [[nodiscard]] static Kernel convolution(std::int64_t images) {  // of 1e9 operations an image
+    Kernel convolution;
+    convolution.kind = KernelKind::convolution;
+    convolution.math = MathType::bf16;
+    convolution.shape = ConvShape{.images = fixed_size(images),
+                                  .channels = 500,
+                                  .height = 100,
+                                  .width = 100,
+                                  .filters = 100,
+                                  .out_height = 100,
+                                  .out_width = 100,
+                                  .kernel_height = 1,
+                                  .kernel_width = 1};
+    return convolution;
+  }
+
+  // Expects that further SMs never slow the kernel down.
+  void sms_are_never_slower(const Kernel& limited) {
+    for (const double milliseconds : {0.0, 0.5, 3.0}) {
+      double before = 100;
+      for (int sms = 10; sms <= 400; sms += 10) {
+        gpu_.sm_count = sms;
+        gpu_.math[index_of(MathType::bf16)]->peak = FlopsPerSecond(1e13 * sms);
+        const double now = beside(KernelKind::elementwise, milliseconds, limited);
+        EXPECT_LE(now, before * (1 + 1e-4)) << sms;
+        before = now;
+      }
     }
-    return 1e3 * costs[0].total.si();
   }
 
   GpuSpec gpu_;
@@ -64,13 +97,42 @@ TEST_F(StepPower, OfProductsAlone) {
 }
 
 // At 0.8 of the peak the product draws (0.15 + 0.85 * 0.512) / 0.5 = 1.1704 of the board's power for 1.25 ms,
-// 0.213 ms of it too much; another kernel leaves 0.35 of its time, a convolution 0.1.
+// 0.213 ms of it too much; another kernel leaves 0.35 of its time.
 TEST_F(StepPower, OtherKernelsLeaveTheirs) {
   EXPECT_EQ(beside(KernelKind::elementwise, 0.61), 1.25);
-  EXPECT_EQ(beside(KernelKind::convolution, 2.14), 1.25);
   EXPECT_GT(beside(KernelKind::elementwise, 0.6), 1.25);
-  EXPECT_GT(beside(KernelKind::convolution, 2.1), 1.25);
   EXPECT_EQ(beside(KernelKind::transfer, 100), beside(KernelKind::transfer, 0)) << "copies by the bus";
+}
+
+TEST_F(StepPower, ConvolutionsAreLimitedAsProducts) {
+  const Kernel convolution = StepPower::convolution(1'000);
+  for (const double milliseconds : {0.0, 0.25, 0.6, 0.61})
+    EXPECT_EQ(beside(KernelKind::elementwise, milliseconds, convolution),
+              beside(KernelKind::elementwise, milliseconds))
+        << milliseconds;
+}
+
+// A convolution at 0.01 of the peak draws what other kernels do and leaves as much; an image of it takes 1 us
+// at the peak.
+TEST_F(StepPower, SlowConvolutionsLeaveAsMuchAsOthers) {
+  TrainingStep step;
+  step.kernels = {product(), convolution(6)};
+  for (const double milliseconds : {0.61, 0.6}) {
+    std::vector<KernelCost> costs = {cost_of(1.25), cost_of(milliseconds)};
+    limit_by_power(step, 1, calibration_, costs);
+    EXPECT_EQ(costs[0].total > Seconds(1.25e-3), milliseconds == 0.6);
+    EXPECT_EQ(costs[1].total, Seconds(1e-3 * milliseconds));
+  }
+}
+
+// (0.15 + 0.85 * 0.512) / 0.5 of the board's; 0.65 of it by a slow convolution.
+TEST_F(StepPower, OfOneKernel) {
+  EXPECT_NEAR(power_of_product(product(), 1, calibration_, cost_of(1.25)).value(), 1.1704, 1e-12);
+  EXPECT_NEAR(power_of_product(convolution(1'000), 1, calibration_, cost_of(1.25)).value(), 1.1704, 1e-12);
+  EXPECT_EQ(power_of_product(convolution(6), 1, calibration_, cost_of(0.6)).value(), 0.65);
+  Kernel other;
+  other.kind = KernelKind::elementwise;
+  EXPECT_FALSE(power_of_product(other, 1, calibration_, cost_of(1)));
 }
 
 // Half of 1.9 / 0.65 W for each of 100 SMs of 1 GHz: half of them run, as on a GPU that has no more.
@@ -85,16 +147,8 @@ TEST_F(StepPower, SmallBoardsRunFewerSms) {
 
 TEST_F(StepPower, MoreSmsAreNeverSlower) {
   gpu_.tdp = Watts(200);
-  for (const double milliseconds : {0.0, 0.5, 3.0}) {
-    double before = 100;
-    for (int sms = 10; sms <= 400; sms += 10) {
-      gpu_.sm_count = sms;
-      gpu_.math[index_of(MathType::bf16)]->peak = FlopsPerSecond(1e13 * sms);
-      const double now = beside(KernelKind::elementwise, milliseconds);
-      EXPECT_LE(now, before * (1 + 1e-4)) << sms;
-      before = now;
-    }
-  }
+  sms_are_never_slower(product());
+  sms_are_never_slower(convolution(1'000));
 }
 
 // Beside 0.25 ms of others: 1 / x * ((0.15 + 0.85 x^3) / 0.5 - 1) = 0.0875.

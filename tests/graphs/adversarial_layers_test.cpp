@@ -207,6 +207,18 @@ TEST(Rescale, CastsFirst) {
   EXPECT_FALSE(bench.layer->differentiable());
 }
 
+// 2 rows of 8 bytes are read by 2 indices of 4 B and written before they become numbers.
+TEST(Rescale, GathersRowsBefore) {
+  const LayerBench bench{"{type: rescale, element_bytes: 1, operations: 0, gathered: true}",
+                         {Shape{per_sample(1), {2, 8}}}};
+  EXPECT_THAT(
+      works_of(bench.forward()),
+      ElementsAre(work("gather", KernelKind::gather, forward, 0, per_sample(24), per_sample(16)),
+                  work("cast", KernelKind::elementwise, forward, 16, per_sample(16), per_sample(64))));
+  EXPECT_THROW((void)LayerBench("{type: rescale, element_bytes: 1, operations: 0, gathered: true}", {kImage}),
+               ShapeMismatch);
+}
+
 // One number drawn for each sample, b - a, that times the number, and a added.
 TEST(Interpolate, DrawsANumberForEachSample) {
   const LayerBench bench{"{type: interpolate}", {kImage, kImage}};
@@ -239,6 +251,14 @@ TEST(SecondOrder, OfAnAddition) {
       works_of(double_backward(bench)),
       ElementsAre(work("add", KernelKind::elementwise, backward_data, kElements, kBytes * 2, kBytes)));
   EXPECT_FALSE(bench.layer->input_gradient_depends_on_input());
+}
+
+// torch.stack copies both before they are summed.
+TEST(Add, StackedInputsAreCopiedBefore) {
+  const LayerBench bench{"{type: add, stacked: true}", {kImage, kImage}};
+  EXPECT_THAT(works_of(bench.forward()),
+              ElementsAre(work("stack", KernelKind::elementwise, forward, 0, kBytes * 2, kBytes * 2),
+                          work("add", KernelKind::elementwise, forward, kElements, kBytes * 2, kBytes)));
 }
 
 // A mean pools again, four pixels a window, and hands zeros on; a maximum has no second order here.

@@ -182,12 +182,15 @@ TEST(AddEmbedding, OneRowForAll) {
 }
 
 // 2 of 3 positions of 10 features are read (80 B and 2 indices of 4 B) and written; backward all 120 B are
-// zeroed first.
+// zeroed first. The first positions are a view.
 TEST(Positions, SelectedAndPlaced) {
   const LayerBench select{"{type: select_positions, count: 2}", {shape({3, 10})}};
   EXPECT_EQ(select.output, shape({2, 10}));
   EXPECT_EQ(traffic_of(select.forward()), (Traffic{1, per_sample(88), per_sample(80)}));
   EXPECT_EQ(traffic_of(select.backward()), (Traffic{2, per_sample(88), per_sample(120 + 80)}));
+  const LayerBench first{"{type: select_positions, count: 2, first: true}", {shape({3, 10})}};
+  EXPECT_TRUE(first.forward().empty());
+  EXPECT_EQ(traffic_of(first.backward()), traffic_of(select.backward()));
   const LayerBench all{"{type: select_positions}", {shape({3, 10})}};
   EXPECT_EQ(all.output, shape({3, 10}));
   const LayerBench place{"{type: place_positions}", {shape({3, 10})}};

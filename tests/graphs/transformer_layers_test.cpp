@@ -140,6 +140,19 @@ TEST(Attention, KeepsProbabilitiesApart) {
   EXPECT_EQ(bench.needs().extra_bytes, per_sample(3 * 256 + 256 * 2 + 256 * (2 + 1)));
 }
 
+// Forward two products with a softmax and dropout between them; backward four products and those two again.
+// Inputs are read again, and no copy of them is kept.
+TEST(Attention, StridedProductsCopyNothing) {
+  LayerBench bench{"{type: attention, heads: 4, causal: true, keep: 0.9, strided: true}",
+                   {kPositions, kPositions, kPositions}};
+  bench.precision = kBf16;
+  bench.lowering.attention = AttentionKernels::math;
+  EXPECT_EQ(launches(bench.forward()), 4);
+  EXPECT_EQ(launches(bench.backward()), 6);
+  EXPECT_TRUE(bench.needs().inputs);
+  EXPECT_EQ(bench.needs().extra_bytes, per_sample(256 * 2 + 256 * (2 + 1)));
+}
+
 TEST(Attention, SeesAWindow) {
   LayerBench bench{"{type: attention, heads: 4, kv_heads: 2, causal: true, window: 2}", kGrouped};
   bench.precision = kBf16;

@@ -118,14 +118,16 @@ TEST(GroupNorm, InOneKernelWithSilu) {
 }
 
 // Five edges between 4 sources and 2 targets of 8 numbers: forward five vectors, five indices and the targets
-// are read (160 + 20 + 64 B), backward a source and its gradient for each edge, targets and their gradients;
-// vectors of both ends and a bias are trained.
+// are read (160 + 20 + 64 B), backward a source and its gradient for each edge, targets and their gradients,
+// after gradients of the sources (128 B) were zeroed; vectors of both ends and a bias are trained.
 TEST(NeighbourAttention, ReadsAVectorForEachEdge) {
   const std::vector<Shape> inputs{Shape{per_sample(1), {4, 8}}, Shape{per_sample(1), {2, 8}}};
   const LayerBench bench{"{type: neighbour_attention, edges: 5, heads: 2}", inputs};
   EXPECT_EQ(bench.output, inputs[1]);
   EXPECT_EQ(bench.forward()[0].read_bytes, per_sample(160 + 20 + 64));
   EXPECT_EQ(bench.forward()[0].written_bytes, per_sample(64));
+  ASSERT_EQ(bench.backward().size(), 3u);
+  EXPECT_EQ(bench.backward()[1].written_bytes, per_sample(128));
   EXPECT_EQ(bench.backward().back().read_bytes, per_sample(320 + 20 + 128));
   EXPECT_EQ(bench.backward().back().written_bytes, per_sample(160 + 64));
   EXPECT_EQ(bench.layer->parameters(inputs)[0].elements, 16);
