@@ -15,22 +15,36 @@
 
 namespace tbdsim {
 
+// Numbers that a kernel reads and writes for each clock and multiprocessor, of tensors of which one lies
+// across: of two, a transposed copy, 1.1; of three, the sum with an image of the other layout, 1.4.
+[[nodiscard]] inline double numbers_across(const StreamCall& call) {
+  constexpr double kLeast = 2, kMost = 4, kOfOne = 1.05, kOfEach = 0.36;
+  const double written = std::max(call.written_bytes, 1.0);
+  const double tensors = call.kind == KernelKind::reduction
+                             ? kLeast
+                             : std::clamp((call.read_bytes + written) / written, kLeast, kMost);
+  return tensors / (kOfOne + kOfEach * tensors);
+}
+
 // Numbers that the kernel reads and writes at most for each clock and multiprocessor; 0: as others of its
 // kind.
 //
 //   2.5   elements: conversions (unrolled_elementwise_kernel), slices and repetitions (elementwise_kernel, which
 //         computes each address from the strides): 2.2 to 2.8
-//   1.2   across: transposed copies, sums of NCHW and NHWC images: 0.96 to 1.6
+//   2.0   parts that lie apart, put beside each other (CatArrayBatchedCopy): 1.8 to 2.0
+//   3.6   pixels, put beside each other: NHWC images of DenseNet-121 and Inception v3
+//   1.1   across: transposed copies and sums over NCHW or NHWC images 0.93 to 1.6; 1.4 of three tensors, measured 1.5
 //   3.9   columns: sums of rows in half precision
 //   1.2   statistics of a batch norm, whose recurrence divides: 1.1 to 1.5
 [[nodiscard]] inline double numbers_of_own_kernel(const StreamCall& call) {
-  constexpr double kElements = 2.5, kAcross = 1.2, kColumns = 3.9, kStatistics = 1.2;
-  if (call.access == Access::across) return kAcross;
+  constexpr double kElements = 2.5, kParts = 2.0, kPixels = 3.6, kColumns = 3.9, kStatistics = 1.2;
+  if (call.access == Access::across) return numbers_across(call);
   if (call.access == Access::columns) return kColumns;
+  if (call.access == Access::pixels && call.channels == 0) return kPixels;
   if (call.access != Access::elements || call.kind == KernelKind::pooling) return 0;
   if (call.kind == KernelKind::batch_norm)
     return call.phase == Phase::forward && call.written_bytes == 0 ? kStatistics : 0;
-  return kElements;
+  return call.kind == KernelKind::transpose ? kParts : kElements;
 }
 
 // Seconds of a pool (`elements`), a thread for each result, and of a batch norm's rows: the pixels of a

@@ -183,6 +183,8 @@ struct StreamFamily {
     if (const double own = numbers_of_own_kernel(call); own > 0) return own;
   }
   constexpr double kHopper = 90;
+  if (call.channels != 0 && call.access == Access::vectors && is_like_hopper(compute_capability))
+    return std::numeric_limits<double>::infinity();  // channel_rounds_time
   if (call.kind == KernelKind::transpose) return compute_capability < kHopper ? kOthers : kTransposes;
   const bool blackwell = compute_capability >= 100 && compute_capability < 120;
   const double rows_at_once = blackwell ? kRowsOfBlackwell : kRowsBefore;
@@ -207,7 +209,10 @@ struct OtherLimits {
                                                              const Hardware& hardware) {
   if (call.kind == KernelKind::layer_norm)
     return {.blocks = moments_time(call, hardware), .least = row_norm_time(call, hardware)};
-  if (call.access == Access::vectors) return {.least = channel_norm_time(call, hardware)};
+  if (call.access == Access::vectors) {
+    if (is_like_hopper(hardware.compute_capability)) return {.blocks = channel_rounds_time(call, hardware)};
+    return {.least = channel_norm_time(call, hardware)};
+  }
   return {.blocks = pixel_norm_time(call, hardware),
           .least = std::max(channel_norm_time(call, hardware), window_time(call, hardware)),
           .waits = parts_of_columns(call)};

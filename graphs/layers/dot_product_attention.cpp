@@ -127,6 +127,7 @@ class Kernels {
                                   .causal = keys_.causal,
                                   .window = keys_.window < sizes_.keys ? keys_.window : 0,
                                   .queries_per_key = keys_.heads / kv_heads(),
+                                  .drops = keys_.drops,
                                   .kernel = whose};
     out_.push_back(std::move(kernel));
   }

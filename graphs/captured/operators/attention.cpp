@@ -81,6 +81,7 @@ class Kernels {
                                   .features = features,
                                   .values = values,
                                   .causal = a_.causal,
+                                  .drops = a_.drops,
                                   .kernel = kernel_of(a_, kernel.math, site_.how.lowering.attention)};
     site_.emit(std::move(kernel));
   }
