@@ -26,7 +26,8 @@ TEST(TensorAccess, ContiguousRowsLieInTheOrderOfDimensions) {
   EXPECT_EQ(access_of_contiguous_copy(slice), Access::elements);
 }
 
-// Rows of 5 numbers that are columns in memory: copied forward; backward again, beside a gradient that is not.
+// Rows of 5 numbers that are columns in memory: copied forward; backward again, beside a gradient that is
+// not.
 TEST(CapturedNorms, OfRowsApartAreCopiedFirst) {
   StepBuilder b;
   const int y = b.tensor({growing(6), fixed_size(5)});
@@ -41,13 +42,12 @@ TEST(CapturedNorms, OfRowsApartAreCopiedFirst) {
   const auto copy = [](Phase phase) {
     return work("copy", KernelKind::transpose, phase, {}, growing(120), growing(120));
   };
-  EXPECT_THAT(works(step),
-              ElementsAre(copy(Phase::forward),
-                          work("layer_norm", KernelKind::layer_norm, Phase::forward, growing(240),
-                               growing(120), growing(120)),
-                          copy(Phase::backward_data),
-                          work("layer_norm", KernelKind::layer_norm, Phase::backward_data, growing(300),
-                               growing(240), growing(120))));
+  EXPECT_THAT(works(step), ElementsAre(copy(Phase::forward),
+                                       work("layer_norm", KernelKind::layer_norm, Phase::forward,
+                                            growing(240), growing(120), growing(120)),
+                                       copy(Phase::backward_data),
+                                       work("layer_norm", KernelKind::layer_norm, Phase::backward_data,
+                                            growing(300), growing(240), growing(120))));
   EXPECT_EQ(step.kernels[0].access, Access::across);
 }
 
@@ -73,7 +73,8 @@ TEST(CapturedSuppression, WalksOverBoxes) {
   const int boxes = b.tensor({fixed_size(130), fixed_size(4)});
   const int scores = b.tensor({fixed_size(130)});
   const int kept = b.tensor({fixed_size(50)}, Dtype::i64);
-  const TrainingStep step = b.add("torchvision.nms.default", {ref(boxes), ref(scores), {0.7}}, {kept}).lowered();
+  const TrainingStep step =
+      b.add("torchvision.nms.default", {ref(boxes), ref(scores), {0.7}}, {kept}).lowered();
   ASSERT_EQ(step.kernels.size(), 5u);
   const Size mask = fixed_size(130 * 3 * 8);
   EXPECT_EQ(works(step)[0], work("nms", KernelKind::elementwise, Phase::forward, fixed_size(130 * 130 * 12),
@@ -95,7 +96,16 @@ TEST(CapturedRegions, TakeTheirPointsTime) {
     b.add("torchvision.roi_align.default",
           {ref(x), ref(regions), {0.5}, whole(7), whole(7), whole(sampling), flag(false)}, {y});
   b.add("torchvision._roi_align_backward.default",
-        {ref(y), ref(regions), {0.5}, whole(7), whole(7), whole(1), whole(8), whole(20), whole(20), whole(2),
+        {ref(y),
+         ref(regions),
+         {0.5},
+         whole(7),
+         whole(7),
+         whole(1),
+         whole(8),
+         whole(20),
+         whole(20),
+         whole(2),
          flag(false)},
         {x}, StepPhase::backward);
   const TrainingStep step = b.lowered({.aten_kernels = true});

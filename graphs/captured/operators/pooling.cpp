@@ -31,7 +31,8 @@ Kernel pool_kernel(const OperatorSite& site, const CapturedTensor& y, std::int64
   Kernel kernel = bytes_kernel(KernelKind::pooling, site.phase, site.entry.name, y.elements, window, read,
                                written, bytes_of(y.dtype));
   kernel.shape = VectorShape{threads.elements};
-  if (site.how.lowering.aten_kernels) kernel.access = Access::elements;
+  if (site.how.lowering.aten_kernels)
+    kernel.access = is_channels_last(threads) ? Access::pixels : Access::elements;
   return kernel;
 }
 
@@ -63,8 +64,10 @@ void lower_max_pool_backward(OperatorSite& site) {
 void lower_mean_pool_backward(OperatorSite& site) {
   const CapturedTensor& dy = site.tensor(0);
   const CapturedTensor& x = site.tensor(1);
-  site.emit(pool_kernel(site, dy, checked_multiply(2, window_behind(site, x, dy)), bytes_of(dy),
-                        bytes_of(site.output(0)), x));
+  Kernel kernel = pool_kernel(site, dy, checked_multiply(2, window_behind(site, x, dy)), bytes_of(dy),
+                              bytes_of(site.output(0)), x);
+  if (kernel.access == Access::pixels) kernel.access = Access::elements;  // own_kernel_time.h
+  site.emit(std::move(kernel));
 }
 
 namespace {
