@@ -183,14 +183,15 @@ struct StreamFamily {
     if (const double own = numbers_of_own_kernel(call); own > 0) return own;
   }
   constexpr double kHopper = 90;
-  if (call.channels != 0 && call.access == Access::vectors && is_like_hopper(compute_capability))
-    return std::numeric_limits<double>::infinity();  // channel_rounds_time
   if (call.kind == KernelKind::transpose) return compute_capability < kHopper ? kOthers : kTransposes;
   const bool blackwell = compute_capability >= 100 && compute_capability < 120;
   const double rows_at_once = blackwell ? kRowsOfBlackwell : kRowsBefore;
   const bool rows = call.kind == KernelKind::elementwise || call.kind == KernelKind::softmax ||
                     call.kind == KernelKind::update || call.kind == KernelKind::gather;
-  return rows ? rows_at_once : kOthers;
+  if (rows) return rows_at_once;
+  const bool in_rounds =  // channel_rounds_time
+      call.channels != 0 && call.access == Access::vectors && is_like_hopper(compute_capability);
+  return in_rounds ? std::numeric_limits<double>::infinity() : kOthers;
 }
 
 // Limits of a kernel beside its bytes and operations.

@@ -112,6 +112,17 @@ class CapturedAttention : public testing::Test {
   int tensors_[8] = {};
 };
 
+// The memory-efficient kernel of fp32 has the gradient times the result summed before it: 192 numbers to 24.
+TEST_F(CapturedAttention, SumsGradientsBeforeItInFp32) {
+  for (CapturedTensor& tensor : builder_.step.tensors) tensor.dtype = Dtype::f32;
+  const auto kernels = works(builder_.lowered());
+  ASSERT_EQ(kernels.size(), 4u);
+  EXPECT_EQ(kernels[1], work("mul", KernelKind::elementwise, Phase::backward_data, growing(192),
+                             growing(1536), growing(768)));
+  EXPECT_EQ(kernels[2], work("sum", KernelKind::reduction, Phase::backward_data, growing(192), growing(768),
+                             growing(96)));
+}
+
 TEST_F(CapturedAttention, IsOneKernelOrOneForEachTerm) {
   const TrainingStep fused = builder_.lowered({}, kAmp);
   ASSERT_EQ(fused.kernels.size(), 2u);

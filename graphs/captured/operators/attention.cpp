@@ -66,6 +66,20 @@ class Kernels {
   Kernels(OperatorSite& site, const Attention& attention)
       : site_(site), a_(attention), bytes_(bytes_of(attention.q.dtype)) {}
 
+  // The sums of gradients times results, which the memory-efficient kernel has made before it in fp32
+  // (aten/native/transformers/cuda/attention_backward.cu).
+  void sum_gradients(const CapturedTensor& output) {
+    const AttentionKernel kernel =
+        kernel_of(a_, math_of(a_.q.dtype, site_.how.precision.math), site_.how.lowering.attention);
+    if (kernel != AttentionKernel::memory_efficient || output.dtype != Dtype::f32) return;
+    const Size bytes = output.elements * bytes_;
+    const Size sums = site_.product(a_.heads, a_.queries) * kFp32Bytes;
+    site_.emit(bytes_kernel(KernelKind::elementwise, site_.phase, "mul", output.elements, 1, bytes * 2, bytes,
+                            bytes_));
+    site_.emit(
+        bytes_kernel(KernelKind::reduction, site_.phase, "sum", output.elements, 1, bytes, sums, bytes_));
+  }
+
   // One kernel that reads `read` and writes `written` bytes.
   void fused(const Size& read, const Size& written) {
     const bool forward = site_.phase == Phase::forward;
@@ -184,6 +198,7 @@ void lower_attention_backward(OperatorSite& site) {
     const Size inputs = bytes_of(a.q) + bytes_of(a.k) + bytes_of(a.v);
     const Size mask = a.mask == nullptr ? Size{} : bytes_of(*a.mask);
     const CapturedTensor* of_mask = site.find_output(3);
+    kernels.sum_gradients(output);
     kernels.fused(inputs + bytes_of(output) + bytes_of(dy) + mask,
                   inputs + (of_mask == nullptr ? Size{} : bytes_of(*of_mask)));
     return;
