@@ -123,6 +123,14 @@ TEST_F(CapturedAttention, SumsGradientsBeforeItInFp32) {
                              growing(96)));
 }
 
+// Two of the four heads of queries share one of keys and values.
+TEST_F(CapturedAttention, KnowsSharedHeads) {
+  for (const int tensor : {1, 2})
+    builder_.step.tensors[static_cast<std::size_t>(tensors_[tensor])].shape[1] = fixed_size(2);
+  for (const Kernel& kernel : builder_.lowered({}, kAmp).kernels)
+    EXPECT_EQ(std::get<AttentionShape>(kernel.shape).queries_per_key, 2);
+}
+
 TEST_F(CapturedAttention, IsOneKernelOrOneForEachTerm) {
   const TrainingStep fused = builder_.lowered({}, kAmp);
   ASSERT_EQ(fused.kernels.size(), 2u);

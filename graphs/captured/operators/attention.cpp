@@ -61,6 +61,16 @@ AttentionKernel kernel_of(const Attention& attention, MathType math, AttentionKe
   return attention.mask != nullptr ? AttentionKernel::memory_efficient : AttentionKernel::by_gpu;
 }
 
+// Heads of queries that share a head of keys and values; 1 where the tensors have no such dimension.
+std::int64_t queries_per_key(const Attention& a) {
+  const std::size_t rank = a.q.shape.size();
+  if (rank < 3) return 1;
+  const Size& heads = a.q.shape[rank - 3];
+  const Size& shared = a.k.shape[rank - 3];
+  if (heads.per_sample != 0 || shared.per_sample != 0 || shared.fixed < 1) return 1;
+  return std::max<std::int64_t>(1, heads.fixed / shared.fixed);
+}
+
 class Kernels {
  public:
   Kernels(OperatorSite& site, const Attention& attention)
@@ -95,6 +105,7 @@ class Kernels {
                                   .features = features,
                                   .values = values,
                                   .causal = a_.causal,
+                                  .queries_per_key = queries_per_key(a_),
                                   .drops = a_.drops,
                                   .kernel = kernel_of(a_, kernel.math, site_.how.lowering.attention)};
     site_.emit(std::move(kernel));
