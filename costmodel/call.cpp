@@ -116,6 +116,7 @@ AttentionCall attention_call(const Kernel& kernel, const AttentionShape& s, doub
           .window = size(s.window),
           .queries_per_key = size(s.queries_per_key),
           .deterministic = s.deterministic,
+          .drops = s.drops,
           .kernel = s.kernel,
           .element_bytes = element_bytes(kernel.math)};
 }

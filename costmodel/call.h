@@ -72,6 +72,7 @@ struct AttentionCall {
   double bytes = 0;                        // read and written
   double window = 0, queries_per_key = 1;  // as in AttentionShape
   bool deterministic = false;
+  bool drops = false;
   AttentionKernel kernel = AttentionKernel::flash2;
   double element_bytes = 2;
 

@@ -1,7 +1,8 @@
 // Convolutions of one tap and stride 1 of NCHW images on tensor cores, of frameworks whose library computes
-// them as matrix products (Conv1x1::image_products): cuDNN 9 copies no image to NHWC for them, and the
-// results of others back in a kernel of its own. In half precision the forward and the data pass multiply
-// each image by the weights; in column-major matrices, whose rows are an image's pixels,
+// them as matrix products (Conv1x1::image_products): cuDNN 9 copies no image to NHWC for them. Around others
+// it copies filters of several taps, too, and results back in a kernel of its own. In half precision the
+// forward and the data pass multiply each image by the weights; in column-major matrices, whose rows are an
+// image's pixels,
 //
 //   forward  Y = X * W    data  dX = dY * W'
 //
@@ -39,18 +40,21 @@ namespace tbdsim {
 // is where channels and filters are many. Their width, channels * filters / (channels + filters), is the
 // number of multiply-adds for each number copied. Copies begin between widths of 55 and 75 where rows are
 // multiples of 2 bytes, between 210 and 280 where they are of 8 (the same records, steps in fp16: 130 such
-// convolutions); of rows of 4 there were none, 120 lies between. The gradient of the weights copies images of
-// odd rows always.
+// convolutions), and for the gradient of the weights between 50 and 65, and 100 and 105; of rows of 4 bytes
+// there were none, their widths lie between.
 [[nodiscard]] inline bool copies_images(const ConvShape& c, Phase phase, MathType math) {
   constexpr std::int64_t kAligned = 8, kOf8Bytes = 4, kOf4Bytes = 2;  // pixels
-  constexpr double kWidthOf8Bytes = 240, kWidthOf4Bytes = 120, kWidthOf2Bytes = 65;
+  struct Widths {
+    double of_8_bytes, of_4_bytes, of_2_bytes;
+  };
+  constexpr Widths kOfImages{240, 120, 65}, kOfWeights{102, 76, 57};
   const std::int64_t pixels = c.height * c.width;
   if (!is_half(math) || pixels % kAligned == 0) return false;
-  const bool odd = pixels % kOf4Bytes != 0;  // rows of 2 bytes
-  if (phase == Phase::backward_weights && odd) return true;
+  const Widths& least = phase == Phase::backward_weights ? kOfWeights : kOfImages;
   const auto channels = static_cast<double>(c.channels), filters = static_cast<double>(c.filters);
   const double width = channels * filters / (channels + filters);
-  return width >= (odd ? kWidthOf2Bytes : pixels % kOf8Bytes != 0 ? kWidthOf4Bytes : kWidthOf8Bytes);
+  if (pixels % kOf4Bytes != 0) return width >= least.of_2_bytes;
+  return width >= (pixels % kOf8Bytes != 0 ? least.of_4_bytes : least.of_8_bytes);
 }
 
 // The products of the forward or the data pass.

@@ -60,10 +60,11 @@ struct ShapeText {
   }
   std::string operator()(const AttentionShape& a) const {
     const std::string values = a.values == a.features ? "" : fmt::format("+{}", a.values);
-    return fmt::format("{:.0f}x{:.0f}x{:.0f} {}{}{}{}{}", a.heads.at(batch), a.queries.at(batch),
+    return fmt::format("{:.0f}x{:.0f}x{:.0f} {}{}{}{}{}{}", a.heads.at(batch), a.queries.at(batch),
                        a.keys.at(batch), a.features, values, a.causal ? " causal" : "",
                        a.window == 0 ? "" : fmt::format(" window {}", a.window),
-                       a.queries_per_key == 1 ? "" : fmt::format(" g{}", a.queries_per_key));
+                       a.queries_per_key == 1 ? "" : fmt::format(" g{}", a.queries_per_key),
+                       a.drops ? " dropout" : "");
   }
   std::string operator()(const RecurrentShape& r) const {
     return fmt::format("{:.0f}x{}x{} {}x{}", r.batch.at(batch), r.steps, r.inputs, r.gates, r.hidden);

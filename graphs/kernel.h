@@ -139,6 +139,7 @@ struct AttentionShape {
   std::int64_t window = 0;                // keys up to its own that a query sees at most; 0: no limit
   std::int64_t queries_per_key = 1;       // heads of queries that share a head of keys and values
   bool deterministic = false;             // gradients are added up in a fixed order
+  bool drops = false;                     // probabilities are dropped out
   AttentionKernel kernel = AttentionKernel::flash2;
 
   friend auto operator<=>(const AttentionShape&, const AttentionShape&) = default;
@@ -207,7 +208,7 @@ inline constexpr std::string_view kHostToDevice = "host_to_device";
 // the window, dilation and groups unless 1, t: transposed), "m512 n32 k1000 NT" (transposes of A and B),
 // "64x64x112x112 3x3/2" (input, window), "64x1000" (rows, columns), "802816" (elements), "64x25x512 4x512"
 // (samples, steps, inputs, gates x units),
-// "96x512x512 64 causal window 128 g4" (heads, queries, keys, features, queries_per_key).
+// "96x512x512 64 causal window 128 g4 dropout" (heads, queries, keys, features, queries_per_key).
 [[nodiscard]] std::string shape_text(const Kernel& kernel, double batch);
 
 }  // namespace tbdsim

@@ -83,12 +83,13 @@ void ParameterKernels::append_or_add(const Kernel& kernel, int layer, std::size_
   all.scratch_bytes += kernel.scratch_bytes;
 }
 
-void ParameterKernels::over_gradients(std::string_view op, KernelKind kind, std::int64_t flops, bool writes) {
+void ParameterKernels::over_gradients(Phase phase, std::string_view op, KernelKind kind, std::int64_t flops,
+                                      bool writes) {
   const std::int64_t bytes = how_.precision.gradient_bytes;
   std::vector<Kernel> kernels;
   each_trained(graph_, [&](int layer, const ParameterTensor& tensor) {
     const Size words = gradient_elements(tensor, how_.lowering);
-    kernels.push_back(over_words(kind, Phase::backward_weights, op, words, flops, bytes, writes ? bytes : 0));
+    kernels.push_back(over_words(kind, phase, op, words, flops, bytes, writes ? bytes : 0));
     kernels.back().layer = layer;
   });
   append_together(kernels, 1);
@@ -127,15 +128,20 @@ void ParameterKernels::fill_gradients() {
 
 void ParameterKernels::unscale() {
   if (how_.precision.loss_scaling && !how_.lowering.scale_in_update)
-    over_gradients("unscale", KernelKind::elementwise, 2, true);
+    over_gradients(Phase::backward_weights, "unscale", KernelKind::elementwise, 2, true);
 }
 
+// Part of the update: of gradients that all GPUs have added up. clip_grad_value_ over lists of tensors limits
+// them from below, then from above (torch/nn/utils/clip_grad.py from PyTorch 2.1 on).
 void ParameterKernels::clip(Clip clip) {
   if (clip == Clip::norm) {
-    over_gradients("gradient_norm", KernelKind::reduction, 2, false);
-    if (!how_.lowering.scale_in_update) over_gradients("clip", KernelKind::elementwise, 1, true);
+    over_gradients(Phase::update, "gradient_norm", KernelKind::reduction, 2, false);
+    if (!how_.lowering.scale_in_update)
+      over_gradients(Phase::update, "clip", KernelKind::elementwise, 1, true);
   } else if (clip == Clip::value) {
-    over_gradients("clip", KernelKind::elementwise, 2, true);
+    const bool by_lists = how_.lowering.update == UpdateKernels::foreach;
+    for (int side = 0; side < (by_lists ? 2 : 1); ++side)
+      over_gradients(Phase::update, "clip", KernelKind::elementwise, by_lists ? 1 : 2, true);
   }
 }
 

@@ -62,7 +62,7 @@ class ParameterKernels {
   void scale_rows();                                     // of sparse gradients
   void update_orthogonally(const Optimizer& optimizer);  // matrices, by products
   // A kernel over the gradient of every trained parameter, fused where updates are.
-  void over_gradients(std::string_view op, KernelKind kind, std::int64_t flops, bool writes);
+  void over_gradients(Phase phase, std::string_view op, KernelKind kind, std::int64_t flops, bool writes);
   void copy_back();  // updated fp32 copies to the variables
   // Bytes of what an update changes: of a variable, or of its fp32 copy.
   [[nodiscard]] std::int64_t updated_bytes() const {

@@ -50,7 +50,8 @@ _KERNELS = {
     "copy": "copy and cast",
     "contiguous": "copy and cast",
     "clone": "copy and cast",
-    "cat": "concatenation",
+    "transpose": "copy and cast",
+    **dict.fromkeys(("cat", "stack"), "concatenation"),
     **dict.fromkeys(("fill", "zeros", "new_zeros", "ones_like", "zeros_like", "full"), "fill"),
 }
 

@@ -8,12 +8,20 @@
 //
 // numbers: read and written, those read twice counted twice; numbers_per_clock: of a block. Measured by
 // MXNet 1.5 on a V100 at 1530 MHz, fp32, two shapes of 3 channels, which agree within 0.5 %
-// (mxnet_opperf_v100): 3.6 forward, 2.96 backward; by this project on an H100 at 1980 MHz, steps of 22
-// networks (step_kernels): 2.1 (fp16) and 2.6 (fp32) forward, 1.76 and 1.68 backward, of which 2.4 and 1.8
-// are taken. In half precision a block passes as many numbers, half the bytes: with these two constants
-// timm's LCNet-0.5, 0.75 and HRNet-W18 on an RTX 3090 (AMP, NCHW; rows of the fit quarter) are 2, -4 and 6 %
-// fast, 51, 22 and 20 % without; 2.4 and 5 instead of 3.6 raise the median error of the quarter. PyTorch's
-// own kernels (`elements`), bf16 on the same H100, 49 shapes: statistics 0.6, gradients 1.29.
+// (mxnet_opperf_v100): 3.6 forward, 2.96 backward. In half precision a block passes as many numbers, half the
+// bytes: with these two constants timm's LCNet-0.5, 0.75 and HRNet-W18 on an RTX 3090 (AMP, NCHW; rows of the
+// fit quarter) are 2, -4 and 6 % fast, 51, 22 and 20 % without; 2.4 and 5 instead of 3.6 raise the median
+// error of the quarter. PyTorch's own kernels (`elements`), bf16 on an H100, 49 shapes: statistics 0.6,
+// gradients 1.29.
+//
+// On Hopper the blocks of four channels share a multiprocessor, of two where a block keeps its channel, and
+// further channels wait for a next round; memory takes its time beside them:
+//
+//   seconds = ceil(channels / (4 * SMs)) * numbers / (channels * numbers_per_clock * clock)
+//
+// with 2.6 numbers a clock forward, 1.7 backward, 6 of kept channels: 584 batch norms of cuDNN in the steps
+// of 22 networks on this project's H100 (step_kernels), medians 3 and 5 % backward (fp16, fp32), 9 % forward,
+// 17 to 25 % where channels are kept.
 //
 // NHWC images (`pixels`): each pixel takes clocks of a multiprocessor, however few its channels; 171 shapes
 // of half precision on the same H100 (cuDNN's batchnorm_fwtr_nhwc_semiPersist and bwtr): 17.4 forward, 25
@@ -42,14 +50,34 @@ namespace tbdsim {
   const bool forward = call.phase == Phase::forward;
   if (call.access == Access::elements) return forward ? 0.6 : 1.29;
   const bool waits_longer = compute_capability >= kHopper;  // clocks of a memory access
-  if (forward) return waits_longer ? 2.4 : 3.6;
-  return waits_longer ? 1.8 : 2.96;
+  if (forward) return waits_longer ? 2.6 : 3.6;
+  return waits_longer ? 1.7 : 2.96;
 }
 
 [[nodiscard]] inline double channel_norm_time(const StreamCall& call, const Hardware& hardware) {
   if (call.channels == 0 || call.access == Access::pixels) return 0;
   const double rate = numbers_of_a_block(call, hardware.compute_capability) * hardware.clock;
   return numbers_of(call) / (call.channels * rate);
+}
+
+// True for a batch norm whose blocks keep a channel in half precision (bn_fw_tr_1C11_singleread, bn_bw_1C11_
+// singleread), which memory sends once: up to 128 KiB of x, 192 of x and dy, on the same H100. Those of fp32
+// take as long as reading it twice.
+[[nodiscard]] inline bool holds_channels(const StreamCall& call) {
+  constexpr double kForward = 128 * 1024, kBackward = 192 * 1024, kHalf = 2;
+  if (call.channels == 0 || call.access != Access::vectors || call.element_bytes != kHalf) return false;
+  if (call.written_bytes == 0) return false;
+  const double most = call.phase == Phase::forward ? kForward : kBackward;
+  return call.read_bytes / 2 / call.channels <= most;
+}
+
+// Seconds that the rounds of blocks of whole channels take on GPUs like Hopper.
+[[nodiscard]] inline double channel_rounds_time(const StreamCall& call, const Hardware& hardware) {
+  constexpr double kKept = 6;  // numbers a clock
+  const bool keeps = holds_channels(call);
+  const double at_once = hardware.sm_count * (keeps ? 2 : 4);
+  const double rate = keeps ? kKept : numbers_of_a_block(call, hardware.compute_capability);
+  return std::ceil(call.channels / at_once) * numbers_of(call) / (call.channels * rate * hardware.clock);
 }
 
 // Seconds that multiprocessors take for the pixels of NHWC images; 0 for other kernels.
@@ -72,17 +100,6 @@ namespace tbdsim {
   if (call.access != Access::pixels || bytes <= kBlock) return 1;
   const double padding = std::ceil(bytes / kBlock) * kBlock / bytes;
   return std::fmod(bytes, kSector) == 0 ? padding : padding * kMisaligned;
-}
-
-// True for a batch norm whose blocks keep a channel in half precision (bn_fw_tr_1C11_singleread, bn_bw_1C11_
-// singleread), which memory sends once: up to 128 KiB of x, 192 of x and dy, on the same H100. Those of fp32
-// take as long as reading it twice.
-[[nodiscard]] inline bool holds_channels(const StreamCall& call) {
-  constexpr double kForward = 128 * 1024, kBackward = 192 * 1024, kHalf = 2;
-  if (call.channels == 0 || call.access != Access::vectors || call.element_bytes != kHalf) return false;
-  if (call.written_bytes == 0) return false;
-  const double most = call.phase == Phase::forward ? kForward : kBackward;
-  return call.read_bytes / 2 / call.channels <= most;
 }
 
 // Bytes that a batch norm of `channels` moves on GPUs like Hopper, whose multiprocessors have room for

@@ -160,17 +160,19 @@ struct ConvFamily {
            std::uint64_t{c.framework_kernel};
   }
   // Libraries have kernels for one pass, filter size and stride, others for groups of channels, of one
-  // channel and for dilation, and in half precision others for channels that are not padded; frameworks have
-  // their own.
+  // channel and for dilation, and in half precision others for channels that are not padded; around those
+  // that are padded they copy images. Frameworks have their own.
   static std::uint64_t group(const Call& c) {
+    const bool padded_channels = pads_channels(c) && c.groups == 1 && conv_padding(c) > 1;
     const bool unaligned = c.element_bytes == 2 && !pads_channels(c) && conv_padding(c) > 1;
     const auto stride = static_cast<std::uint64_t>(c.stride_height * c.stride_width);
     const auto height = static_cast<std::uint64_t>(c.kernel_height);
     const auto width = static_cast<std::uint64_t>(c.kernel_width);
     const bool dilated = c.dilation_height * c.dilation_width > 1;
     const std::uint64_t of_groups = c.groups > 1 ? kind_of_groups(c) : 0;
-    return std::uint64_t{dilated} << 63U | of_groups << 59U | stride << 32U | height << 18U | width << 4U |
-           std::uint64_t{unaligned} << 3U | static_cast<std::uint64_t>(c.phase);
+    return std::uint64_t{dilated} << 63U | std::uint64_t{padded_channels} << 58U | of_groups << 59U |
+           stride << 32U | height << 18U | width << 4U | std::uint64_t{unaligned} << 3U |
+           static_cast<std::uint64_t>(c.phase);
   }
   // Batches count half as much as channels: a layer at another batch is the nearest call there is.
   static Features features(const Call& call) {
@@ -263,13 +265,23 @@ struct TensorCoreTerms {
   T overhead;
 };
 
+// True for channels that are multiplied by kernels for any alignment, at the rate `unaligned`. The copies to
+// NHWC before weight gradients of TF32 pad channels, as in the steps of ResNet-50 and Inception v3 on an H100
+// (calibrate/records/h100_sxm): images of three channels are multiplied as those of four.
+[[nodiscard]] inline bool is_unaligned(const ConvSizes& c) {
+  constexpr double kTf32 = 4;  // bytes
+  const bool copied = c.phase == Phase::backward_weights && c.element_bytes == kTf32;
+  return c.groups == 1 && !copied;
+}
+
 template <class T>
 [[nodiscard, gnu::noinline]] TensorCoreTerms<T> tensor_core_terms(const ConvSizes& call, const Choice& choice,
                                                                   const Hardware& hardware,
                                                                   std::span<const T> p) {
   T efficiency(call.phase == Phase::backward_weights ? hardware.across_k : 1);
   const double padding = choice.algorithm == Algorithm::group_tiles ? 1 : conv_padding(call);
-  if (padding > 1) efficiency = efficiency * (call.groups > 1 ? T(1) : p[ConvFamily::kUnaligned]) / padding;
+  if (padding > 1)
+    efficiency = efficiency * (is_unaligned(call) ? p[ConvFamily::kUnaligned] : T(1)) / padding;
   if (skips_zeros(call, choice, hardware)) efficiency = efficiency * (call.stride_height * call.stride_width);
   const ConvCopies copies = copies_around(call, choice);
   T overhead(copies.instructions * ConvUnitTimes<double>(hardware, {1, 1}).instruction);

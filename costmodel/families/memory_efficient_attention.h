@@ -27,10 +27,10 @@
 //
 // In fp32 the kernel multiplies in TF32 three times, by parts of the numbers that it splits them into
 // (3xTF32: OpMultiplyAddFastF32 of CUTLASS in PyTorch's gemm_kernel_utils.h, from Ampere on, whether TF32 is
-// allowed or not). Splitting takes longer than multiplying: 114 operations of a product a clock and SM
-// forward, 135 backward, from the fp32 steps of GPT-2, BERT-large and ViT-B on an H100
-// (calibrate/records/h100_sxm/step_kernels.csv.gz: 642, 208 and 818 us forward, 1,316, 436 and 1,814
-// backward, within 30 %).
+// allowed or not). Splitting takes longer than multiplying: 148 operations of a product a clock and SM
+// forward, 166 backward, from the fp32 steps of ViT-B on an H100, and of GPT-2 and BERT-large, which drop
+// probabilities out (calibrate/records/h100_sxm/step_kernels.csv.gz: 818, 642 and 208 us forward, 1,814,
+// 1,316 and 436 backward, within 6 %). Dropping out takes instructions of its own (attention.h).
 //
 // Source of the six in half precision: PyTorch's kernel on an H100 in bf16, 36 calls
 // (calibrate/records/h100_sxm/operators.csv), 4 to 5 % off in the median with 64 to 128 features. An A100
@@ -58,7 +58,7 @@ struct ScoreOfPass {
 
 [[nodiscard]] constexpr ScoreOfPass score_of_split_numbers(bool forward) {
   constexpr double kBeside = std::numeric_limits<double>::infinity();  // products beside the splitting
-  return {kBeside, forward ? 114.0 : 135.0, 0, 1};
+  return {kBeside, forward ? 148.0 : 166.0, 0, 1};
 }
 
 [[nodiscard]] constexpr ScoreOfPass score_of_pass(bool cutlass, bool forward) {
@@ -89,8 +89,9 @@ struct ScoreOfPass {
   const ScoreOfPass pass = splits_numbers ? score_of_split_numbers(forward)
                                           : score_of_pass(memory_efficient && hardware.tensor_cores, forward);
   const double products = forward ? 2 * (c.features + c.values) : 2 * (3 * c.features + 2 * c.values);
+  const double instructions = pass.instructions + (c.drops ? dropout_instructions(c.kernel, c.phase) : 0);
   const double score = (products / (pass.efficiency * rate) + products / (pass.fed * clock) +
-                        pass.instructions / (kIssuedPerClock * clock)) *
+                        instructions / (kIssuedPerClock * clock)) *
                        (std::max(c.features, c.values) > kInRegisters ? pass.beyond_registers : 1);
   const double busy = c.heads * ceil_nonneg(held / kBlock) / (waves * hardware.sm_count);
   const double relief = hardware.power.clock_share < 1 ? power_relief(hardware.power, busy) : 1;

@@ -15,40 +15,63 @@
 
 namespace tbdsim {
 
+// Numbers that a kernel reads and writes for each clock and multiprocessor, of tensors of which one lies
+// across: of two, a transposed copy, 1.1; of three, the sum with an image of the other layout, 1.4.
+[[nodiscard]] inline double numbers_across(const StreamCall& call) {
+  constexpr double kLeast = 2, kMost = 4, kOfOne = 1.05, kOfEach = 0.36;
+  const double written = std::max(call.written_bytes, 1.0);
+  const double tensors = call.kind == KernelKind::reduction
+                             ? kLeast
+                             : std::clamp((call.read_bytes + written) / written, kLeast, kMost);
+  return tensors / (kOfOne + kOfEach * tensors);
+}
+
 // Numbers that the kernel reads and writes at most for each clock and multiprocessor; 0: as others of its
 // kind.
 //
 //   2.5   elements: conversions (unrolled_elementwise_kernel), slices and repetitions (elementwise_kernel, which
 //         computes each address from the strides): 2.2 to 2.8
-//   1.2   across: transposed copies, sums of NCHW and NHWC images: 0.96 to 1.6
+//   2.0   parts that lie apart, put beside each other (CatArrayBatchedCopy): 1.8 to 2.0
+//   3.0   pixels, put beside each other: NHWC images of DenseNet-121 (3.6), Inception v3 and GhostNet (1.4)
+//   1.1   across: transposed copies and sums over NCHW or NHWC images 0.93 to 1.6; 1.4 of three tensors, measured 1.5
 //   3.9   columns: sums of rows in half precision
 //   1.2   statistics of a batch norm, whose recurrence divides: 1.1 to 1.5
 [[nodiscard]] inline double numbers_of_own_kernel(const StreamCall& call) {
-  constexpr double kElements = 2.5, kAcross = 1.2, kColumns = 3.9, kStatistics = 1.2;
-  if (call.access == Access::across) return kAcross;
+  constexpr double kElements = 2.5, kParts = 2.0, kPixels = 3.0, kColumns = 3.9, kStatistics = 1.2;
+  if (call.access == Access::across) return numbers_across(call);
   if (call.access == Access::columns) return kColumns;
-  if (call.access != Access::elements || call.kind == KernelKind::pooling) return 0;
+  if (call.kind == KernelKind::pooling) return 0;
+  if (call.access == Access::pixels && call.channels == 0) return kPixels;
+  if (call.access != Access::elements) return 0;
   if (call.kind == KernelKind::batch_norm)
     return call.phase == Phase::forward && call.written_bytes == 0 ? kStatistics : 0;
-  return kElements;
+  return call.kind == KernelKind::transpose ? kParts : kElements;
 }
 
-// Seconds of a pool (`elements`), a thread for each result, and of a batch norm's rows: the pixels of a
-// channel of one image, to which each block of batch_norm_transform_input_kernel comes anew.
+// Seconds of a pool (`elements`; of NHWC images `pixels`), a thread for each result, and of a batch norm's
+// rows: the pixels of a channel of one image, to which each block of batch_norm_transform_input_kernel comes
+// anew.
 //
 //   clocks = threads * fixed + operations * each      2.6, 0.16 forward; 2.13, 0.33 backward; 163 a row
+//   NHWC                                              1.2, 0.52 forward; 0.55, 0.92 backward
 //
-// Backward a thread has the windows that cover its input. A mean divides for each of them (two operations).
+// Backward a thread has the windows that cover its input. A mean divides for each of them (two operations);
+// of NHWC images it takes the others' time (9 clocks of 3 x 3 windows).
 [[nodiscard]] inline double window_time(const StreamCall& call, const Hardware& hardware) {
-  constexpr double kForward = 2.6, kForwardEach = 0.16, kBackward = 2.13, kBackwardEach = 0.33, kRow = 163;
-  if (call.access != Access::elements) return 0;
+  struct Clocks {
+    double fixed, each;
+  };
+  constexpr Clocks kForward{2.6, 0.16}, kBackward{2.13, 0.33};
+  constexpr Clocks kForwardOfPixels{1.2, 0.52}, kBackwardOfPixels{0.55, 0.92};
+  constexpr double kRow = 163;
+  const bool pixels = call.access == Access::pixels;
+  if (call.access != Access::elements && !pixels) return 0;
   const double clocks = hardware.sm_count * hardware.clock;
-  const bool forward = call.phase == Phase::forward;
-  if (call.kind == KernelKind::batch_norm && call.rows > 1) return call.rows * kRow / clocks;
+  if (call.kind == KernelKind::batch_norm && !pixels && call.rows > 1) return call.rows * kRow / clocks;
   if (call.kind != KernelKind::pooling) return 0;
-  return (call.columns * (forward ? kForward : kBackward) +
-          call.flops * (forward ? kForwardEach : kBackwardEach)) /
-         clocks;
+  const Clocks& thread = call.phase == Phase::forward ? (pixels ? kForwardOfPixels : kForward)
+                                                      : (pixels ? kBackwardOfPixels : kBackward);
+  return (call.columns * thread.fixed + call.flops * thread.each) / clocks;
 }
 
 // Parts of a column that one thread of a sum over `columns` reads, one after another, when all blocks are

@@ -188,7 +188,10 @@ struct StreamFamily {
   const double rows_at_once = blackwell ? kRowsOfBlackwell : kRowsBefore;
   const bool rows = call.kind == KernelKind::elementwise || call.kind == KernelKind::softmax ||
                     call.kind == KernelKind::update || call.kind == KernelKind::gather;
-  return rows ? rows_at_once : kOthers;
+  if (rows) return rows_at_once;
+  const bool in_rounds =  // channel_rounds_time
+      call.channels != 0 && call.access == Access::vectors && is_like_hopper(compute_capability);
+  return in_rounds ? std::numeric_limits<double>::infinity() : kOthers;
 }
 
 // Limits of a kernel beside its bytes and operations.
@@ -207,7 +210,10 @@ struct OtherLimits {
                                                              const Hardware& hardware) {
   if (call.kind == KernelKind::layer_norm)
     return {.blocks = moments_time(call, hardware), .least = row_norm_time(call, hardware)};
-  if (call.access == Access::vectors) return {.least = channel_norm_time(call, hardware)};
+  if (call.access == Access::vectors) {
+    if (is_like_hopper(hardware.compute_capability)) return {.blocks = channel_rounds_time(call, hardware)};
+    return {.least = channel_norm_time(call, hardware)};
+  }
   return {.blocks = pixel_norm_time(call, hardware),
           .least = std::max(channel_norm_time(call, hardware), window_time(call, hardware)),
           .waits = parts_of_columns(call)};

@@ -50,7 +50,9 @@ constexpr auto kRows = std::to_array<Row>({
     {lower_resampling, 6, "upsample_linear1d affine_grid_generator fractional_max_pool2d"},
     {lower_resampling, 10, "upsample_bilinear2d _upsample_bilinear2d_aa grid_sampler_2d"},
     {lower_resampling, 20, "upsample_trilinear3d grid_sampler_3d"},
-    {lower_resampling, 40, "upsample_bicubic2d _upsample_bicubic2d_aa torchvision.roi_align"},
+    {lower_resampling, 40, "upsample_bicubic2d _upsample_bicubic2d_aa"},
+    {lower_roi_align, 0, "torchvision.roi_align"},
+    {lower_roi_align_backward, 0, "torchvision._roi_align_backward"},
     {lower_resampling_backward, 2,
      "upsample_nearest1d_backward upsample_nearest2d_backward upsample_nearest3d_backward "
      "_upsample_nearest_exact2d_backward"},
@@ -58,8 +60,7 @@ constexpr auto kRows = std::to_array<Row>({
     {lower_resampling_backward, 1, "fractional_max_pool2d_backward"},
     {lower_resampling_backward, 10, "upsample_bilinear2d_backward _upsample_bilinear2d_aa_backward"},
     {lower_resampling_backward, 20, "upsample_trilinear3d_backward"},
-    {lower_resampling_backward, 40,
-     "upsample_bicubic2d_backward _upsample_bicubic2d_aa_backward torchvision._roi_align_backward"},
+    {lower_resampling_backward, 40, "upsample_bicubic2d_backward _upsample_bicubic2d_aa_backward"},
     {lower_resampling_backward, 20, "grid_sampler_2d_backward grid_sampler_3d_backward"},
     // Butterflies of a row: 5 log2(n) operations a number, those of a thousand.
     {lower_resampling, 50, "_fft_r2c _fft_c2r _fft_c2c"},
@@ -77,7 +78,7 @@ constexpr auto kRows = std::to_array<Row>({
      "index_put _index_put_impl _unsafe_index_put index_add index_copy scatter scatter_add "
      "scatter_reduce index_fill index_reduce masked_scatter put"},
     {lower_selection, 1, "nonzero masked_select _unique2 unique_dim unique_consecutive"},
-    {lower_selection, 20, "torchvision.nms"},
+    {lower_nms, 12, "torchvision.nms"},
     {lower_view, 0,
      "view _unsafe_view reshape _reshape_alias t transpose permute expand expand_as detach "
      "alias slice select narrow unbind split split_with_sizes chunk unsqueeze squeeze "

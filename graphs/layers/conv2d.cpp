@@ -146,14 +146,24 @@ class Conv2d : public Layer {
     const bool copied = copies(site, how, phase);
     const Shape& x = site.inputs[0];
     const Shape& y = site.output;
+    const bool of_weights = phase == Phase::backward_weights;
     const auto copy = [&](const Shape& image) {
       if (copied) transpose(how, phase, image, kernels);
     };
+    const auto copy_filters = [&] {
+      if (knows_image_products(how) && window_.height.kernel * window_.width.kernel > 1)
+        copy({fixed_size(1), {weights(x)}});
+    };
     const auto copy_back = [&] {
-      if (phase != Phase::backward_weights && copies_back(how)) copy(phase == Phase::forward ? y : x);
+      if (of_weights) return copy_filters();
+      if (copies_back(how)) copy(phase == Phase::forward ? y : x);
     };
     copy(phase == Phase::backward_data ? y : x);
-    if (phase == Phase::backward_weights) copy(y);
+    if (of_weights) {
+      copy(y);
+    } else {
+      copy_filters();
+    }
     const bool before =
         how.precision.convolution_math() == MathType::tf32 && how.lowering.layout == Layout::nchw;
     if (before) copy_back();

@@ -110,8 +110,20 @@ class Kernels {
     copy("concat", KernelKind::elementwise, elements(site_.inputs[1]), elements(site_.inputs[1]));
   }
 
+  // The sums of gradients times results, which the memory-efficient kernel has made before it in fp32
+  // (aten/native/transformers/cuda/attention_backward.cu).
+  void sum_gradients() {
+    const Size results = sizes_.output(keys_);
+    out_.push_back(
+        memory_kernel(KernelKind::elementwise, phase_, "mul", {results, {}}, 1, output() * 2, output()));
+    out_.push_back(
+        memory_kernel(KernelKind::reduction, phase_, "sum", {results, {}}, 1, output(), statistics()));
+  }
+
   void one_kernel(AttentionKernel whose, const Size& read, const Size& written) {
     const bool forward = phase_ == Phase::forward;
+    const bool wide = how_.precision.storage_bytes == kFp32Bytes;
+    if (!forward && wide && whose == AttentionKernel::memory_efficient) sum_gradients();
     const std::int64_t products =
         forward ? sizes_.features + sizes_.values : 3 * sizes_.features + 2 * sizes_.values;
     Kernel kernel = memory_kernel(KernelKind::gemm, phase_, "attention", {heads(), {}}, 0, read, written);
@@ -127,6 +139,7 @@ class Kernels {
                                   .causal = keys_.causal,
                                   .window = keys_.window < sizes_.keys ? keys_.window : 0,
                                   .queries_per_key = keys_.heads / kv_heads(),
+                                  .drops = keys_.drops,
                                   .kernel = whose};
     out_.push_back(std::move(kernel));
   }

@@ -118,6 +118,11 @@ class Proposal : public Layer {
     kernels.push_back(overlaps);
     kernels.push_back(memory_kernel(KernelKind::reduction, Phase::forward, "nms_choice", {mask, {}}, 1,
                                     word_bytes(mask), word_bytes(all)));
+    // torchvision's thread block waits for the mask of one box after another; batched ones were not timed.
+    if (!batched_) {
+      kernels.back().shape = MatrixShape{all, boxes};
+      kernels.back().thread_per_row = true;
+    }
     kernels.push_back(read_count(batched_ ? 0 : kTensorOperations));
   }
 

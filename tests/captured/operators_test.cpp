@@ -112,6 +112,25 @@ class CapturedAttention : public testing::Test {
   int tensors_[8] = {};
 };
 
+// The memory-efficient kernel of fp32 has the gradient times the result summed before it: 192 numbers to 24.
+TEST_F(CapturedAttention, SumsGradientsBeforeItInFp32) {
+  for (CapturedTensor& tensor : builder_.step.tensors) tensor.dtype = Dtype::f32;
+  const auto kernels = works(builder_.lowered());
+  ASSERT_EQ(kernels.size(), 4u);
+  EXPECT_EQ(kernels[1], work("mul", KernelKind::elementwise, Phase::backward_data, growing(192),
+                             growing(1536), growing(768)));
+  EXPECT_EQ(kernels[2], work("sum", KernelKind::reduction, Phase::backward_data, growing(192), growing(768),
+                             growing(96)));
+}
+
+// Two of the four heads of queries share one of keys and values.
+TEST_F(CapturedAttention, KnowsSharedHeads) {
+  for (const int tensor : {1, 2})
+    builder_.step.tensors[static_cast<std::size_t>(tensors_[tensor])].shape[1] = fixed_size(2);
+  for (const Kernel& kernel : builder_.lowered({}, kAmp).kernels)
+    EXPECT_EQ(std::get<AttentionShape>(kernel.shape).queries_per_key, 2);
+}
+
 TEST_F(CapturedAttention, IsOneKernelOrOneForEachTerm) {
   const TrainingStep fused = builder_.lowered({}, kAmp);
   ASSERT_EQ(fused.kernels.size(), 2u);

@@ -95,6 +95,21 @@ TEST(GemmTime, NarrowLoadsFeedNoMoreThanTheyCan) {
   EXPECT_DOUBLE_EQ(compute(4'095, 400, 2, volta), aligned);
 }
 
+// Tiles of 32 x 32 reach a third of the rate, of 64 x 64 twice as much.
+TEST(GemmTime, SmallTilesReuseNarrowLoadsLess) {
+  Hardware tensor = kCard;
+  tensor.tensor_cores = true;
+  const auto rate = [&](double m, double n, double k) {
+    return rate_of_narrow_loads({.m = m, .n = n, .k = k, .element_bytes = 2}, tensor);
+  };
+  EXPECT_DOUBLE_EQ(rate(4'096, 128, 49), 620e10);
+  EXPECT_DOUBLE_EQ(rate(32, 49, 49), 620e10 * 32 / 96);
+  EXPECT_DOUBLE_EQ(rate(50, 49, 49), 620e10 * 64 / 96);
+  EXPECT_DOUBLE_EQ(rate(49, 32, 49), 620e10 * 32 / 96)
+      << "the loads of operands rather than the stores of results";
+  EXPECT_DOUBLE_EQ(rate(4'095, 4'096, 48), 400e10);
+}
+
 // 0.62 of the rate where the rows of neither operand run along k; one of them may come from registers at 0.9.
 TEST(GemmTime, OperandsAcrossK) {
   Hardware hopper = kCard;

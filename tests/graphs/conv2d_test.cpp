@@ -207,15 +207,22 @@ TEST(Conv2d, OneByOneOfEachImage) {
   EXPECT_EQ(forward[0].scratch_bytes, Size{});
 }
 
-// 3x5 pixels of half precision are no multiple of 4 bytes: the gradient of the weights copies both images.
+// The gradient of the weights copies both images from fewer channels on than the other passes: 60
+// multiply-adds for each number copied of 3x5 pixels, 123 of 14x14 are enough, 5 are not.
 TEST(Conv2d, OneByOneOfOddImagesCopiesThemForTheWeights) {
-  LayerBench bench{"{type: conv2d, filters: 16, kernel: 1, padding: same}", {image(8, 3, 5)}};
-  bench.lowering = {.tensor_core_layout = Layout::nhwc, .conv_1x1 = Conv1x1::image_products};
-  bench.precision = test::kFp16;
-  std::vector<KernelKind> kinds;
-  for (const Kernel& kernel : bench.backward()) kinds.push_back(kernel.kind);
-  EXPECT_THAT(kinds, ElementsAre(KernelKind::transpose, KernelKind::transpose, KernelKind::convolution,
-                                 KernelKind::gemm));
+  const auto kinds_of = [](const std::string& filters, const Shape& images) {
+    LayerBench bench{"{type: conv2d, filters: " + filters + ", kernel: 1, padding: same}", {images}};
+    bench.lowering = {.tensor_core_layout = Layout::nhwc, .conv_1x1 = Conv1x1::image_products};
+    bench.precision = test::kFp16;
+    std::vector<KernelKind> kinds;
+    for (const Kernel& kernel : bench.backward()) kinds.push_back(kernel.kind);
+    return kinds;
+  };
+  const auto copied =
+      ElementsAre(KernelKind::transpose, KernelKind::transpose, KernelKind::convolution, KernelKind::gemm);
+  EXPECT_THAT(kinds_of("120", image(120, 3, 5)), copied);
+  EXPECT_THAT(kinds_of("256", image(240, 14, 14)), copied);
+  EXPECT_THAT(kinds_of("16", image(8, 3, 5)), ElementsAre(KernelKind::convolution, KernelKind::gemm));
 }
 
 // 7x7 pixels: 512 channels to 512 filters are 256 multiply-adds for each number copied, and images are copied
@@ -235,23 +242,24 @@ TEST(Conv2d, OneByOneOfOddImagesCopiesThemWhereChannelsAreMany) {
               ElementsAre(KernelKind::transpose, KernelKind::convolution, KernelKind::transpose));
 }
 
-// Other filters: what is read is copied before, the result after, but in TF32 before, too, as it may run in
-// fp32.
+// Other filters: what is read is copied before, filters too, the result after, but in TF32 before, too, as it
+// may run in fp32. The gradient of the weights is copied back.
 TEST(Conv2d, ResultsAreCopiedBackWhereOneByOnesAreNot) {
   LayerBench bench{"{type: conv2d, filters: 4, kernel: 3, padding: 1}", {image(3, 8, 10)}};
   bench.lowering = {.tensor_core_layout = Layout::nhwc, .conv_1x1 = Conv1x1::image_products};
   bench.precision = test::kFp16;
   const Size x{0, 480}, y{0, 640};
   EXPECT_THAT(works_of(bench.forward()),
-              ElementsAre(transpose(Phase::forward, x),
+              ElementsAre(transpose(Phase::forward, x), transpose(Phase::forward, {216, 0}),
                           Work{"conv", KernelKind::convolution, Phase::forward, per_sample(kFlops),
                                per_sample(kMacs), Size{216, 480}, y, x + y},
                           transpose(Phase::forward, y)));
+  EXPECT_EQ(works_of(bench.backward())[3], transpose(Phase::backward_weights, {216, 0}));
   bench.precision = *std::ranges::find(kPrecisions, MathType::tf32, &Precision::convolution_math);
   const auto tf32 = bench.forward();
-  ASSERT_EQ(tf32.size(), 3u);
-  EXPECT_TRUE(tf32[0].tf32_only && tf32[1].tf32_only);
-  EXPECT_EQ(tf32[2].kind, KernelKind::convolution);
+  ASSERT_EQ(tf32.size(), 4u);
+  EXPECT_TRUE(tf32[0].tf32_only && tf32[1].tf32_only && tf32[2].tf32_only);
+  EXPECT_EQ(tf32[3].kind, KernelKind::convolution);
 }
 
 // NCHW images are convolved by the library.

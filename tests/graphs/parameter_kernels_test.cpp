@@ -52,7 +52,14 @@ TEST(Clip, AnUpdateMayTakeTheFactors) {
 TEST(Clip, ByValueNeedsNoNorm) {
   const TrainingStep step = test::step_of(two_products(", clip: value"));
   EXPECT_TRUE(kernels_of(step, "gradient_norm").empty());
-  EXPECT_EQ(kernels_of(step, "clip").size(), 2u);
+  ASSERT_EQ(kernels_of(step, "clip").size(), 2u);
+  EXPECT_EQ(kernels_of(step, "clip")[0].phase, Phase::update);
+  // Over lists: all gradients from below, then from above.
+  const auto lists =
+      kernels_of(test::step_of(two_products(", clip: value"), {.update = UpdateKernels::foreach}), "clip");
+  ASSERT_EQ(lists.size(), 2u);
+  EXPECT_EQ(lists[0].read_bytes, lists[1].read_bytes);
+  EXPECT_GT(lists[0].read_bytes.fixed, kernels_of(step, "clip")[0].read_bytes.fixed);
 }
 
 TEST(Clip, NotUnlessAskedFor) { EXPECT_TRUE(kernels_of(test::step_of(two_products("")), "clip").empty()); }

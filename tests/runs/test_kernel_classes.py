@@ -48,7 +48,9 @@ class KernelClasses(unittest.TestCase):
             ("aten::_foreach_add_", "_foreach_add", "update", "update", "update"),
             ("aten::_log_softmax", "_log_softmax", "softmax", "forward", "softmax and loss"),
             ("aten::copy_", "cast", "elementwise", "forward", "copy and cast"),
+            ("aten::copy_", "transpose", "transpose", "forward", "copy and cast"),
             ("aten::cat", "cat", "elementwise", "forward", "concatenation"),
+            ("aten::cat", "stack", "elementwise", "backward_data", "concatenation"),
             ("aten::relu_", "relu", "elementwise", "forward", "element-wise"),
         ]:
             self.assertEqual(measured(operator, [[2, 3]]), name)

@@ -61,10 +61,34 @@ AttentionKernel kernel_of(const Attention& attention, MathType math, AttentionKe
   return attention.mask != nullptr ? AttentionKernel::memory_efficient : AttentionKernel::by_gpu;
 }
 
+// Heads of queries that share a head of keys and values; 1 where the tensors have no such dimension.
+std::int64_t queries_per_key(const Attention& a) {
+  const std::size_t rank = a.q.shape.size();
+  if (rank < 3) return 1;
+  const Size& heads = a.q.shape[rank - 3];
+  const Size& shared = a.k.shape[rank - 3];
+  if (heads.per_sample != 0 || shared.per_sample != 0 || shared.fixed < 1) return 1;
+  return std::max<std::int64_t>(1, heads.fixed / shared.fixed);
+}
+
 class Kernels {
  public:
   Kernels(OperatorSite& site, const Attention& attention)
       : site_(site), a_(attention), bytes_(bytes_of(attention.q.dtype)) {}
+
+  // The sums of gradients times results, which the memory-efficient kernel has made before it in fp32
+  // (aten/native/transformers/cuda/attention_backward.cu).
+  void sum_gradients(const CapturedTensor& output) {
+    const AttentionKernel kernel =
+        kernel_of(a_, math_of(a_.q.dtype, site_.how.precision.math), site_.how.lowering.attention);
+    if (kernel != AttentionKernel::memory_efficient || output.dtype != Dtype::f32) return;
+    const Size bytes = output.elements * bytes_;
+    const Size sums = site_.product(a_.heads, a_.queries) * kFp32Bytes;
+    site_.emit(bytes_kernel(KernelKind::elementwise, site_.phase, "mul", output.elements, 1, bytes * 2, bytes,
+                            bytes_));
+    site_.emit(
+        bytes_kernel(KernelKind::reduction, site_.phase, "sum", output.elements, 1, bytes, sums, bytes_));
+  }
 
   // One kernel that reads `read` and writes `written` bytes.
   void fused(const Size& read, const Size& written) {
@@ -81,6 +105,8 @@ class Kernels {
                                   .features = features,
                                   .values = values,
                                   .causal = a_.causal,
+                                  .queries_per_key = queries_per_key(a_),
+                                  .drops = a_.drops,
                                   .kernel = kernel_of(a_, kernel.math, site_.how.lowering.attention)};
     site_.emit(std::move(kernel));
   }
@@ -183,6 +209,7 @@ void lower_attention_backward(OperatorSite& site) {
     const Size inputs = bytes_of(a.q) + bytes_of(a.k) + bytes_of(a.v);
     const Size mask = a.mask == nullptr ? Size{} : bytes_of(*a.mask);
     const CapturedTensor* of_mask = site.find_output(3);
+    kernels.sum_gradients(output);
     kernels.fused(inputs + bytes_of(output) + bytes_of(dy) + mask,
                   inputs + (of_mask == nullptr ? Size{} : bytes_of(*of_mask)));
     return;

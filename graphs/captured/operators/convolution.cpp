@@ -62,12 +62,13 @@ class Convolution {
   // The pass with the copies around it. Those of TF32 are before it, together, as it may run in fp32 without
   // any.
   void run(Phase phase) {
+    const bool of_weights = phase == Phase::backward_weights;
     const auto copy_back = [&] {
-      if (phase != Phase::backward_weights && knows_image_products())
-        transpose(phase, phase == Phase::forward ? a_.y : a_.x);
+      if (knows_image_products()) transpose(phase, of_weights ? a_.w : phase == Phase::forward ? a_.y : a_.x);
     };
     transpose(phase, phase == Phase::backward_data ? a_.y : a_.x);
-    if (phase == Phase::backward_weights) transpose(phase, a_.y);
+    if (of_weights) transpose(phase, a_.y);
+    if (!of_weights && knows_image_products()) transpose(phase, a_.w);
     if (math_ == MathType::tf32) copy_back();
     site_.emit(kernel(phase));
     if (math_ != MathType::tf32) copy_back();
@@ -92,6 +93,7 @@ class Convolution {
     return layout != (math_ == MathType::fp32 ? Layout::nchw : site_.how.lowering.tensor_core_layout);
   }
 
+  // A copy of an image, or of filters, to another layout.
   void transpose(Phase phase, const CapturedTensor& image) {
     if (!transposes(phase) || has_one_pixel(site_, image)) return;
     const Size bytes = bytes_of(image);

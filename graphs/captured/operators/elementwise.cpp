@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graphs/captured/operators/operators.h"
+#include "graphs/captured/tensor_access.h"
 
 namespace tbdsim {
 namespace {
@@ -18,41 +19,6 @@ const CapturedTensor* largest(const std::vector<const CapturedTensor*>& tensors)
       tensors.begin(), tensors.end(),
       [&](const CapturedTensor* a, const CapturedTensor* b) { return at_batch(a) < at_batch(b); });
   return found == tensors.end() ? nullptr : *found;
-}
-
-// The dimensions of more than one element that are no repetition, ordered from the widest stride to the
-// narrowest.
-std::vector<std::size_t> order_of(const CapturedTensor& tensor) {
-  std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < tensor.shape.size(); ++i) {
-    if (tensor.shape[i] != fixed_size(1) && tensor.strides[i] != Size{}) order.push_back(i);
-  }
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return tensor.strides[a].at(2) > tensor.strides[b].at(2);
-  });
-  return order;
-}
-
-// True if the elements fill their memory without a gap and without a repetition.
-bool is_dense(const CapturedTensor& tensor, const std::vector<std::size_t>& order) {
-  double expected = 1;
-  for (auto dimension = order.rbegin(); dimension != order.rend(); ++dimension) {
-    if (tensor.strides[*dimension].at(2) != expected) return false;
-    expected *= tensor.shape[*dimension].at(2);
-  }
-  return expected == tensor.elements.at(2);
-}
-
-// How a kernel over both tensors reaches the numbers of the first where it goes along the second, of as many
-// elements: TensorIterator joins dimensions that lie in the same order in both.
-Access access_along(const CapturedTensor& a, const CapturedTensor& b) {
-  if (a.shape.size() != b.shape.size()) return Access::elements;
-  const std::vector<std::size_t> order_a = order_of(a), order_b = order_of(b);
-  const bool dense = is_dense(a, order_a) && is_dense(b, order_b);
-  if (dense && order_a == order_b) return Access::vectors;
-  const bool repeats = a.stored != a.elements || b.stored != b.elements;
-  if (repeats || order_a.empty() || order_b.empty()) return Access::elements;
-  return order_a.back() == order_b.back() ? Access::elements : Access::across;
 }
 
 bool is_float(Dtype dtype) { return dtype == Dtype::f32 || dtype == Dtype::f16 || dtype == Dtype::bf16; }

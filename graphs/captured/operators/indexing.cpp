@@ -88,8 +88,7 @@ void lower_scatter(OperatorSite& site) {
 }
 
 // Two passes over the numbers, one that counts and one that writes. The host waits for the count, of which
-// the size of the result follows. torchvision.nms (boxes, scores, threshold) compares each box with all
-// others, 64 in a word of a mask.
+// the size of the result follows.
 void lower_selection(OperatorSite& site) {
   constexpr std::int64_t kCountBytes = 8;
   const CapturedTensor& from = site.tensor(0);
@@ -100,6 +99,29 @@ void lower_selection(OperatorSite& site) {
   site.emit(bytes_kernel(KernelKind::transfer, site.phase, kDeviceToHost, fixed_size(1), 0,
                          fixed_size(kCountBytes), {}, kCountBytes));
   site.emit(gather_kernel(site, from.elements, flops, read, bytes_of(site.all_outputs()), from.dtype));
+}
+
+// (boxes, scores, threshold), torchvision's: each pair of boxes is compared once, 64 of them make a word of a
+// mask; one thread block walks over the boxes from the best down and waits for the mask of each
+// (csrc/ops/cuda/nms_kernel.cu, gather_keep_from_mask); those kept are selected.
+void lower_nms(OperatorSite& site) {
+  constexpr std::int64_t kMaskBits = 64, kMaskBytes = 8;
+  const CapturedTensor& boxes = site.tensor(0);
+  if (boxes.shape.empty()) site.fail(0, "boxes x 4 borders");
+  const Size& count = boxes.shape[0];
+  const std::int64_t others = count.per_sample == 0 ? count.fixed : count.per_sample;
+  const Size mask = count * checked_multiply((others + kMaskBits - 1) / kMaskBits, kMaskBytes);
+  Kernel overlaps = bytes_kernel(KernelKind::elementwise, site.phase, "nms", count, 0, bytes_of(boxes), mask,
+                                 bytes_of(boxes.dtype));
+  overlaps.flops = count * checked_multiply(others, site.entry.flops);
+  overlaps.scratch_bytes = mask;
+  site.emit(std::move(overlaps));
+  Kernel choice =
+      bytes_kernel(KernelKind::reduction, site.phase, "nms_choice", count, 0, mask, count, kMaskBytes);
+  choice.shape = MatrixShape{count, others};
+  choice.thread_per_row = true;
+  site.emit(std::move(choice));
+  lower_selection(site);
 }
 
 }  // namespace tbdsim

@@ -4,6 +4,7 @@
 
 #include "graphs/aten_batch_norm.h"
 #include "graphs/captured/operators/operators.h"
+#include "graphs/captured/tensor_access.h"
 
 namespace tbdsim {
 namespace {
@@ -63,6 +64,16 @@ Kernel row_norm(const CapturedTensor& x, std::int64_t columns, Phase phase, std:
   const std::int64_t count = std::max<std::int64_t>(1, columns);
   kernel.shape = MatrixShape{{x.elements.fixed / count, x.elements.per_sample / count}, count};
   return kernel;
+}
+
+// The copy that layer norms make of rows that do not lie one behind another
+// (aten/native/cuda/layer_norm_kernel.cu, expect_contiguous).
+void copy_unless_contiguous(OperatorSite& site, const CapturedTensor& x, Phase phase) {
+  if (is_contiguous(x)) return;
+  Kernel copy = bytes_kernel(KernelKind::transpose, phase, "copy", x.elements, 0, bytes_of(x),
+                             x.elements * bytes_of(x.dtype), bytes_of(x.dtype));
+  copy.access = access_of_contiguous_copy(x);
+  site.emit(std::move(copy));
 }
 
 std::int64_t product_of(const std::vector<std::int64_t>& sizes) {
@@ -129,6 +140,7 @@ void lower_layer_norm(OperatorSite& site) {
   const CapturedTensor& x = site.tensor(0);
   const std::int64_t columns = product_of(site.wholes(1));
   const Size written = bytes_of(site.output(0));
+  copy_unless_contiguous(site, x, site.phase);
   if (site.how.lowering.moments_apart) {
     site.emit(row_norm(x, columns, site.phase, "layer_norm", kLayerMoments, bytes_of(x), {}));
     site.emit(
@@ -149,6 +161,7 @@ void lower_layer_norm_backward(OperatorSite& site) {
   const Size read = bytes_of(dy) + bytes_of(x);
   const std::size_t mask = site.op.arguments.size() - 1;
   const bool rms = mask == 5;
+  for (const CapturedTensor* tensor : {&dy, &x}) copy_unless_contiguous(site, *tensor, Phase::backward_data);
   if (site.flag_of_list(mask, 0))
     site.emit(row_norm(x, columns, Phase::backward_data, "layer_norm", kLayerBackward, read, bytes_of(x)));
   if (site.flag_of_list(mask, 1) || (!rms && site.flag_of_list(mask, 2)))

@@ -41,6 +41,8 @@ void lower_group_norm_backward(OperatorSite& site);
 void lower_pool(OperatorSite& site);
 void lower_max_pool_backward(OperatorSite& site);
 void lower_mean_pool_backward(OperatorSite& site);
+void lower_roi_align(OperatorSite& site);
+void lower_roi_align_backward(OperatorSite& site);
 void lower_resampling(OperatorSite& site);
 void lower_resampling_backward(OperatorSite& site);
 
@@ -59,6 +61,7 @@ void lower_embedding_bag_backward(OperatorSite& site);
 void lower_gather(OperatorSite& site);
 void lower_scatter(OperatorSite& site);
 void lower_selection(OperatorSite& site);  // how many numbers it returns depends on them
+void lower_nms(OperatorSite& site);
 
 // elementwise.cpp
 void lower_elementwise(OperatorSite& site);

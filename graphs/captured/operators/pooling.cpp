@@ -31,7 +31,8 @@ Kernel pool_kernel(const OperatorSite& site, const CapturedTensor& y, std::int64
   Kernel kernel = bytes_kernel(KernelKind::pooling, site.phase, site.entry.name, y.elements, window, read,
                                written, bytes_of(y.dtype));
   kernel.shape = VectorShape{threads.elements};
-  if (site.how.lowering.aten_kernels) kernel.access = Access::elements;
+  if (site.how.lowering.aten_kernels)
+    kernel.access = is_channels_last(threads) ? Access::pixels : Access::elements;
   return kernel;
 }
 
@@ -63,8 +64,42 @@ void lower_max_pool_backward(OperatorSite& site) {
 void lower_mean_pool_backward(OperatorSite& site) {
   const CapturedTensor& dy = site.tensor(0);
   const CapturedTensor& x = site.tensor(1);
-  site.emit(pool_kernel(site, dy, checked_multiply(2, window_behind(site, x, dy)), bytes_of(dy),
-                        bytes_of(site.output(0)), x));
+  Kernel kernel = pool_kernel(site, dy, checked_multiply(2, window_behind(site, x, dy)), bytes_of(dy),
+                              bytes_of(site.output(0)), x);
+  if (kernel.access == Access::pixels) kernel.access = Access::elements;  // own_kernel_time.h
+  site.emit(std::move(kernel));
+}
+
+namespace {
+
+// Operations of a result of torchvision's roi_align, which is the mean of sampling x sampling points of four
+// numbers each: of a pool, for its thread's time to be that on an H100 with 2 x 2 points
+// (calibrate/records/h100_sxm, step_kernels: 2,000 regions of 7 x 7 pixels take 6 clocks of a multiprocessor
+// for each result, its gradient, which is added by atomic operations, 20 to 23). Where the number of points
+// follows the region's size, 2 x 2 are assumed.
+std::int64_t operations_of_points(const OperatorSite& site, std::size_t sampling,
+                                  std::int64_t of_four_points) {
+  const std::int64_t side = site.whole(sampling) > 0 ? site.whole(sampling) : 2;
+  return std::max<std::int64_t>(1, checked_multiply(checked_multiply(side, side), of_four_points) / 4);
+}
+
+}  // namespace
+
+// (input, regions, scale, height, width, sampling, aligned)
+void lower_roi_align(OperatorSite& site) {
+  const CapturedTensor& y = site.output(0);
+  site.emit(
+      pool_kernel(site, y, operations_of_points(site, 5, 21), bytes_of(site.all_tensors()), bytes_of(y), y));
+}
+
+// (grad, regions, scale, height, width, images, channels, height, width, sampling, aligned): added to zeros.
+void lower_roi_align_backward(OperatorSite& site) {
+  const CapturedTensor& dy = site.tensor(0);
+  const CapturedTensor& dx = site.output(0);
+  site.emit(bytes_kernel(KernelKind::elementwise, site.phase, "fill", dx.elements, 0, {}, bytes_of(dx),
+                         bytes_of(dx.dtype)));
+  site.emit(pool_kernel(site, dy, operations_of_points(site, 9, 58), bytes_of(site.all_tensors()),
+                        bytes_of(dx), dy));
 }
 
 // Nearest, bilinear, bicubic, windows to columns and grids: each output is made of a few inputs.
