@@ -37,7 +37,7 @@ class FullyConnected : public Layer {
     narrow_forward(size(site), precision_of(how), kernels);
     kernels.push_back(product(site, how, Phase::forward));
     const bool apart = how.lowering.linear_bias == Composition::composite;
-    if (bias_ && apart) kernels.push_back(bias_add(site, how.precision, position_matrix(site.output)));
+    if (bias_ && apart) kernels.push_back(bias_add(site, how, position_matrix(site.output)));
   }
 
   void backward(const LayerContext& site, const LoweringContext& how,
