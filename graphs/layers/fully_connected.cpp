@@ -44,8 +44,10 @@ class FullyConnected : public Layer {
                 std::vector<Kernel>& kernels) const override {
     narrow_backward(size(site), site, precision_of(how), kernels);
     if (site.weight_gradient) {
-      if (bias_)
+      if (bias_) {
         kernels.push_back(bias_gradient(site, how.precision, outputs_, position_matrix(site.output)));
+        if (how.lowering.aten_kernels) kernels.back().access = Access::columns;
+      }
       kernels.push_back(product(site, how, Phase::backward_weights));
     }
     if (site.input_gradient) kernels.push_back(product(site, how, Phase::backward_data));
