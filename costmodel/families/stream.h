@@ -19,9 +19,12 @@
 // Numbers read and written for each clock and SM have a limit, which binds half precision and the fastest
 // memories (numbers_per_clock):
 //
-//   6.4   element-wise kernels, updates, softmax and gathered rows, which load four numbers at a time: what
+//   6.4   element-wise kernels, updates and gathered rows, which load four numbers at a time: what
 //         PyTorch's norms in bf16 on an H200 reach (NVIDIA/cudnn-frontend@3929da2ef, benchmark/norms)
 //   8.5   the same on Blackwell's data-centre GPUs: the same tables, 8.5 on a GB200, 8.7 on a GB300
+//   0.31  softmax, elements as a share of these two: 2 a clock forward, 0.14 backward: 0.9. So many more pass where
+//         rows are added in bf16 on an H100 (768 and 1,024 columns, this project's operators.csv); in fp32 its
+//         bandwidth binds
 //   -     norms of rows have a limit of their own: row_norm_time.h
 //   3.9   copies to another layout from Hopper on: those of images around convolutions of half precision on an
 //         H100, beside the same convolutions of NHWC images (this project's records, input and output together)
@@ -178,6 +181,7 @@ struct StreamFamily {
 // Numbers that a kernel of this class reads and writes at most for each clock and SM.
 [[nodiscard]] inline double numbers_per_clock(const StreamCall& call, double compute_capability) {
   constexpr double kRowsBefore = 6.4, kRowsOfBlackwell = 8.5, kTransposes = 3.9, kOthers = 2.9;
+  constexpr double kSoftmax = 0.31, kSoftmaxBackward = 0.14;
   if (call.kind == KernelKind::layer_norm) return std::numeric_limits<double>::infinity();
   if (call.access != Access::vectors) {
     if (const double own = numbers_of_own_kernel(call); own > 0) return own;
@@ -186,8 +190,13 @@ struct StreamFamily {
   if (call.kind == KernelKind::transpose) return compute_capability < kHopper ? kOthers : kTransposes;
   const bool blackwell = compute_capability >= 100 && compute_capability < 120;
   const double rows_at_once = blackwell ? kRowsOfBlackwell : kRowsBefore;
-  const bool rows = call.kind == KernelKind::elementwise || call.kind == KernelKind::softmax ||
-                    call.kind == KernelKind::update || call.kind == KernelKind::gather;
+  if (call.kind == KernelKind::softmax) {
+    const double elements = rows_at_once * (call.phase == Phase::forward ? kSoftmax : kSoftmaxBackward);
+    return elements * StreamFamily::bytes(call) /
+           std::max(1.0, call.rows * call.columns * call.element_bytes);
+  }
+  const bool rows = call.kind == KernelKind::elementwise || call.kind == KernelKind::update ||
+                    call.kind == KernelKind::gather;
   if (rows) return rows_at_once;
   const bool in_rounds =  // channel_rounds_time
       call.channels != 0 && call.access == Access::vectors && is_like_hopper(compute_capability);

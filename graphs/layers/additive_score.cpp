@@ -12,6 +12,7 @@
 //                    seq2seq/csrc/attn_score_cuda_kernel.cu)
 #include <algorithm>
 
+#include "graphs/layers/bias.h"
 #include "graphs/layers/layer_types.h"
 #include "graphs/layers/linear_product.h"
 
@@ -69,7 +70,7 @@ class AdditiveScore : public Layer {
       return;
     }
     if (normalize_) normalize_v(Phase::forward, parts, kernels);
-    hidden(Phase::forward, parts, kernels);
+    hidden(Phase::forward, how, parts, kernels);
     if (score_ == Score::matmul) {
       kernels.push_back(linear_product(Phase::forward, elements(site.output), parts.width, 1, how.precision));
     } else {
@@ -89,7 +90,7 @@ class AdditiveScore : public Layer {
       one_kernel(Phase::backward_data, parts, inputs + parts.scores, inputs, kernels);
       return;
     }
-    if (recompute_) hidden(Phase::backward_data, parts, kernels);
+    if (recompute_) hidden(Phase::backward_data, how, parts, kernels);
     mask(Phase::backward_data, parts, kernels);
     if (score_ == Score::matmul) {
       if (site.weight_gradient) {
@@ -170,13 +171,16 @@ class AdditiveScore : public Layer {
   }
 
   // tanh(query + keys) for every pair.
-  void hidden(Phase phase, const Parts& parts, std::vector<Kernel>& kernels) const {
+  void hidden(Phase phase, const LoweringContext& how, const Parts& parts,
+              std::vector<Kernel>& kernels) const {
     kernels.push_back(parts.over_hidden("broadcast_add", phase, 1, 0, 1));
     kernels.back().read_bytes = parts.query + parts.keys;
     kernels.back().scratch_bytes = parts.hidden;
+    kernels.back().access = broadcast_access(how.lowering);
     if (normalize_) {
       kernels.push_back(parts.over_hidden("bias_add", phase, 1, 1, 1));
       kernels.back().scratch_bytes = parts.hidden;
+      kernels.back().access = broadcast_access(how.lowering);
     }
     kernels.push_back(parts.over_hidden("tanh", phase, kTanhFlops, 1, 1));
     kernels.back().scratch_bytes = parts.hidden;

@@ -9,10 +9,15 @@ bool has_bias(SpecMap& keys, bool unless_given) {
   return bias ? bias->flag() : unless_given;
 }
 
-Kernel bias_add(const LayerContext& site, const Precision& precision, const MatrixShape& shape) {
-  const Size y = stored_bytes(site.output, precision);
+Access broadcast_access(const Lowering& lowering) {
+  return lowering.aten_kernels ? Access::elements : Access::vectors;
+}
+
+Kernel bias_add(const LayerContext& site, const LoweringContext& how, const MatrixShape& shape) {
+  const Size y = stored_bytes(site.output, how.precision);
   Kernel kernel = memory_kernel(KernelKind::elementwise, Phase::forward, "bias_add", site.output, 1, y, y);
   kernel.shape = shape;
+  kernel.access = broadcast_access(how.lowering);
   return kernel;
 }
 

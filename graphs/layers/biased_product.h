@@ -17,7 +17,7 @@ class BiasedProduct : public Layer {
   void forward(const LayerContext& site, const LoweringContext& how,
                std::vector<Kernel>& kernels) const override {
     kernels.push_back(product(site, how.precision, Phase::forward));
-    if (bias_) kernels.push_back(bias_add(site, how.precision, channel_matrix(site.output)));
+    if (bias_) kernels.push_back(bias_add(site, how, channel_matrix(site.output)));
   }
 
   void backward(const LayerContext& site, const LoweringContext& how,

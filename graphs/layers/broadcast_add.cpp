@@ -3,6 +3,7 @@
 //   add_positions    x + a constant for each position and feature
 //   add_embedding    x + one row of a table, the same for all
 //   bias             x + b, of the features; where the layer before is tied to another and cannot have one
+#include "graphs/layers/bias.h"
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {
@@ -24,6 +25,7 @@ class BroadcastAdd : public Layer {
     kernels.push_back(
         memory_kernel(KernelKind::elementwise, Phase::forward, op(), site.output, 1, x + addend, x));
     kernels.back().shape = position_matrix(site.output);
+    kernels.back().access = broadcast_access(how.lowering);
   }
   void backward(const LayerContext&, const LoweringContext&, std::vector<Kernel>&) const override {}
   [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {

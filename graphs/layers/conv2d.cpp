@@ -58,7 +58,7 @@ class Conv2d : public Layer {
                std::vector<Kernel>& kernels) const override {
     convolve(site, how, Phase::forward, kernels);
     if (bias_ && epilogue_ == Epilogue::none)
-      kernels.push_back(bias_add(site, how.precision, channel_matrix(site.output)));
+      kernels.push_back(bias_add(site, how, channel_matrix(site.output)));
   }
 
   void backward(const LayerContext& site, const LoweringContext& how,

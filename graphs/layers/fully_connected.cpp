@@ -37,15 +37,17 @@ class FullyConnected : public Layer {
     narrow_forward(size(site), precision_of(how), kernels);
     kernels.push_back(product(site, how, Phase::forward));
     const bool apart = how.lowering.linear_bias == Composition::composite;
-    if (bias_ && apart) kernels.push_back(bias_add(site, how.precision, position_matrix(site.output)));
+    if (bias_ && apart) kernels.push_back(bias_add(site, how, position_matrix(site.output)));
   }
 
   void backward(const LayerContext& site, const LoweringContext& how,
                 std::vector<Kernel>& kernels) const override {
     narrow_backward(size(site), site, precision_of(how), kernels);
     if (site.weight_gradient) {
-      if (bias_)
+      if (bias_) {
         kernels.push_back(bias_gradient(site, how.precision, outputs_, position_matrix(site.output)));
+        if (how.lowering.aten_kernels) kernels.back().access = Access::columns;
+      }
       kernels.push_back(product(site, how, Phase::backward_weights));
     }
     if (site.input_gradient) kernels.push_back(product(site, how, Phase::backward_data));

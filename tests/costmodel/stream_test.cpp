@@ -128,6 +128,21 @@ TEST(StreamTime, HalfPrecisionMovesFewNumbersAClock) {
   EXPECT_NEAR(seconds(call, hardware, simple()), 1 + 800 / 200.0, 1e-6);
 }
 
+// Ten SMs of 2 Hz pass 0.31 * 6.4 * 20 = 39.68 elements of a softmax a second, 0.14 * 6.4 * 20 = 17.92
+// backward, whatever their bytes.
+TEST(StreamTime, SoftmaxPassesFewElementsAClock) {
+  StreamCall call{.kind = KernelKind::softmax, .rows = 20, .columns = 20, .element_bytes = 2};
+  Hardware hardware = small(1);
+  hardware.bandwidth = 1e6;
+  for (const double bytes_of_each : {2.0, 4.0}) {
+    call.phase = Phase::forward;
+    call.read_bytes = call.written_bytes = 400 * bytes_of_each;
+    EXPECT_NEAR(seconds(call, hardware, simple()), 1 + 400 / 39.68, 1e-6);
+    call.phase = Phase::backward_data;
+    EXPECT_NEAR(seconds(call, hardware, simple()), 1 + 400 / 17.92, 1e-6);
+  }
+}
+
 // The same ten SMs of a Blackwell GPU go through 170 numbers a second, 340 B.
 TEST(StreamTime, BlackwellMovesMoreNumbersAClock) {
   StreamCall call{.columns = 400, .read_bytes = 800, .element_bytes = 2};

@@ -171,6 +171,17 @@ TEST(Bias, OfFeatures) {
   EXPECT_THAT(bench.backward(), IsEmpty());
 }
 
+// PyTorch computes the address of each number where an operand is smaller than the result.
+TEST(Bias, AddedOneNumberAtATimeByPyTorch) {
+  for (const char* layer : {"{type: bias}", "{type: fully_connected, outputs: 4, per_position: true}"}) {
+    LayerBench bench{layer, {shape({3, 10})}};
+    EXPECT_EQ(bench.forward().back().access, Access::vectors) << layer;
+    bench.lowering.aten_kernels = true;
+    EXPECT_EQ(bench.forward().back().op, "bias_add") << layer;
+    EXPECT_EQ(bench.forward().back().access, Access::elements) << layer;
+  }
+}
+
 // A row of a table of 7 rows of 10 features: 70 parameters, one row of gradient.
 TEST(AddEmbedding, OneRowForAll) {
   const LayerBench bench{"{type: add_embedding, words: 7}", {shape({3, 10})}};

@@ -58,6 +58,35 @@ TEST(SmoothedSoftmaxLoss, Fused) {
   EXPECT_THAT(bench.backward(), IsEmpty());
 }
 
+// Scores of 60 B in half precision, logarithms of 120 B: log-softmax (60 read, 120 written), their sum;
+// backward the label's gradient (120 written), the sum's added to it, log-softmax's (240 read, 60 written).
+TEST(SmoothedSoftmaxLoss, LogarithmsAreFp32InHalfPrecision) {
+  LayerBench bench{"{type: smoothed_softmax_loss}", {kScores}};
+  bench.precision = test::kFp16;
+  EXPECT_EQ(traffic_of(bench.forward()),
+            (Traffic{12, per_sample(60 + 120 + 10 * 12), per_sample(120 + 11 * 12)}));
+  EXPECT_EQ(traffic_of(bench.backward()),
+            (Traffic{14, per_sample(120 + 240 + 12 * 12), per_sample(2 * 120 + 60 + 11 * 12)}));
+  EXPECT_EQ(bench.needs().extra_bytes, per_sample(60)) << "beside the output of 60 B";
+}
+
+// The gradient of a mean over the classes is written out (120 B) and read again.
+TEST(SmoothedSoftmaxLoss, OfTheMeanOverClasses) {
+  const LayerBench sum{"{type: smoothed_softmax_loss}", {kScores}};
+  const LayerBench mean{"{type: smoothed_softmax_loss, classes: mean}", {kScores}};
+  EXPECT_EQ(traffic_of(mean.forward()), traffic_of(sum.forward()));
+  EXPECT_EQ(traffic_of(mean.backward()),
+            (Traffic{15, per_sample(4 * 120 + 13 * 12), per_sample(4 * 120 + 11 * 12)}));
+}
+
+// Registers hold rows of up to 1,024 scores: of longer ones the gradient is read twice.
+TEST(SmoothedSoftmaxLoss, LongRowsAreReadAgain) {
+  const LayerBench held{"{type: smoothed_softmax_loss}", {Shape{per_sample(1), {1, 1'024}}}};
+  const LayerBench longer{"{type: smoothed_softmax_loss}", {Shape{per_sample(1), {1, 1'025}}}};
+  EXPECT_EQ(held.backward().back().read_bytes, per_sample(2 * 4'096));
+  EXPECT_EQ(longer.backward().back().read_bytes, per_sample(3 * 4'100));
+}
+
 // tensor2tensor: targets of all classes (1 write), maximum (1 read), difference (1, 1), sum of exponentials
 // (1 read), logarithm (statistics), targets times it (2, 1) and its sum (1 read), probabilities less targets
 // (2, 1), four kernels over losses. Backward two such, and the product with the loss's gradient (1, 1).
