@@ -50,12 +50,17 @@ def largest_result(operator: Any, args: Any, kwargs: Any) -> Any:
 def with_places(operator: Any, args: Any) -> Any:
     """Returns the arguments of an indexing operator with boolean masks replaced by the places where they hold, which a CUDA build
     looks up first (`expandTensors` in ATen's IndexingUtils.h); None where there is no mask on the GPU."""
-    if operator is not _aten.index.Tensor or not any(_is_mask(index) for index in args[1]):
+    if not masks(operator, args):
         return None
     indices: list[Any] = []
     for index in args[1]:
         indices += _aten.nonzero(index).unbind(1) if _is_mask(index) else [index]
     return (args[0], indices, *args[2:])
+
+
+def masks(operator: Any, args: Any) -> list[torch.Tensor]:
+    """Returns the boolean masks on the GPU by which an indexing operator selects."""
+    return [index for index in args[1] if _is_mask(index)] if operator is _aten.index.Tensor else []
 
 
 def _is_mask(index: Any) -> bool:

@@ -11,12 +11,13 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .errors import CaptureError
-from .largest_sizes import largest_result, with_places
+from .known_values import KnownValues
+from .largest_sizes import largest_result, masks, with_places
 from .modules import Modules
 from .recording import Dtype, OperatorRecord, Recording, TensorUse
 from .shapes import Shapes
 from .storages import DTYPES, Storages
-from .uniform import UniformValues, tensors_in
+from .uniform import UniformValues, tensors_in, written_tensors
 
 _META = torch.device("meta")
 
@@ -54,7 +55,7 @@ class Recorder(TorchDispatchMode):
         self._phases: list[str] = []
         self._backward_has_run = False
         self._scalar: float | None = None
-        self._uniform = UniformValues()
+        self._uniform, self._values = UniformValues(), KnownValues()
         self._assumed = assumed_value
         self._largest = largest_sizes
 
@@ -96,14 +97,15 @@ class Recorder(TorchDispatchMode):
         return self._scalar is not None or self._assumed is not None
 
     def knows(self, tensor: torch.Tensor) -> bool:
-        """Whether every number of the tensor has the same value, which is known."""
-        return self._uniform.value_of(tensor) is not None
+        """Whether the values of the tensor are known."""
+        return self._uniform.value_of(tensor) is not None or self._values.value_of(tensor) is not None
 
     # operators
 
     def __torch_dispatch__(self, operator: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if self._largest and operator is torch.ops.aten.index.Tensor:
+        selecting = masks(operator, args)
+        if selecting and (self._largest or all(self._values.value_of(mask) is not None for mask in selecting)):
             with self:
                 args = with_places(operator, args) or args
         on_gpu = any(tensor.device.type == "meta" for tensor in tensors_in((*args, *kwargs.values())))
@@ -114,6 +116,7 @@ class Recorder(TorchDispatchMode):
         else:
             result = self._run(operator, args, kwargs)
             self._uniform.follow(operator, args, kwargs, result)
+            self._values.follow(operator, args, kwargs, result, written_tensors(operator, args, kwargs))
         if (on_gpu or any(tensor.device.type == "meta" for tensor in tensors_in(result))) and not self._is_own_detach(operator):
             self._record(operator, args, kwargs, result)
         return result
@@ -134,6 +137,9 @@ class Recorder(TorchDispatchMode):
         known = self._uniform.value_of(tensor)
         if known is not None:
             return known
+        values = self._values.value_of(tensor)
+        if values is not None:
+            return values.item()
         if self._assumed is None:
             raise self._error(
                 operator,
@@ -146,7 +152,10 @@ class Recorder(TorchDispatchMode):
         return value
 
     def _copy_to_host(self, operator: Any, tensor: torch.Tensor, kwargs: dict[str, Any]) -> torch.Tensor:
-        """Returns a tensor on the host, filled with the assumed value."""
+        """Returns a tensor on the host: with its values where they are known, else filled with the assumed one."""
+        values = self._values.value_of(tensor)
+        if values is not None:
+            return values.to(kwargs.get("dtype") or tensor.dtype, copy=True)
         if self._assumed is None:
             raise self._error(
                 operator,
@@ -161,6 +170,9 @@ class Recorder(TorchDispatchMode):
         except CaptureError:
             raise
         except (NotImplementedError, RuntimeError) as error:
+            values = self._values.result_of(operator, args, kwargs)
+            if isinstance(values, torch.Tensor):
+                return torch.empty_like(values, device=_META)
             dynamic = {torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output} & set(operator.tags)
             result = largest_result(operator, args, kwargs) if self._largest else None
             if result is not None:

@@ -41,12 +41,11 @@ class UniformValues:
 
     def follow(self, operator: Any, args: Any, kwargs: Any, result: Any) -> None:
         """Takes note of an operator that has run."""
-        written = _written(operator)
+        written = written_tensors(operator, args, kwargs)
         if operator is _aten.masked_fill_.Scalar and self.value_of(args[1]) is False:
             return
-        for place, name in written:
-            for tensor in tensors_in(args[place] if place < len(args) else kwargs.get(name)):
-                self._known.pop(StorageWeakRef(tensor.untyped_storage()), None)
+        for tensor in written:
+            self._known.pop(StorageWeakRef(tensor.untyped_storage()), None)
         if written or not isinstance(result, torch.Tensor) or result.device.type != "meta":
             return
         value = self._result(operator, args, kwargs, result)
@@ -95,6 +94,12 @@ def _written(operator: Any) -> list[tuple[int, str]]:
         for place, argument in enumerate(operator._schema.arguments)
         if argument.alias_info is not None and argument.alias_info.is_write
     ]
+
+
+def written_tensors(operator: Any, args: Any, kwargs: Any) -> list[torch.Tensor]:
+    """Returns the tensors that the operator writes to."""
+    places = _written(operator)
+    return [tensor for i, name in places for tensor in tensors_in(args[i] if i < len(args) else kwargs.get(name))]
 
 
 def tensors_in(value: Any) -> Iterator[torch.Tensor]:

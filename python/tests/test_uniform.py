@@ -1,4 +1,4 @@
-"""Values that a capture knows: tensors of which every number is the same."""
+"""Values that a capture knows: of tensors of which every number is the same, and of small ones made of sizes alone."""
 
 from __future__ import annotations
 
@@ -44,3 +44,31 @@ def test_numbers_are_finite() -> None:
             return y if torch.isfinite(y).all() and not torch.isnan(y).any() else y.clamp(-1, 1)
 
     assert captured(Checked(4, 4)).warnings == []
+
+
+class FirstTokensSelected(torch.nn.Module):
+    """Selects the first of four positions by a mask of which it asks whether, and where, it holds, as Longformer does."""
+
+    def __init__(self, of_input: bool) -> None:
+        super().__init__()
+        self.layer, self.of_input = torch.nn.Linear(4, 4), of_input
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        mask = torch.zeros_like(x)
+        mask[:, 0] = x[:, 0] if self.of_input else 1
+        y = self.layer(x)
+        chosen = y[mask > 0] if (mask > 0).any().item() else y
+        halves = torch.div(y.shape[1], 2, rounding_mode="trunc")  # a tensor of the host
+        return chosen.sum() + y.view(-1, halves, 2).sum() + y[torch.arange(4, device=x.device) > 2].sum()
+
+
+def test_a_mask_made_of_sizes_is_known() -> None:
+    step = tbdsim.capture(FirstTokensSelected(of_input=False), torch.zeros(4, 4), loss=lambda y: y, optimizer="sgd", batches=[4])
+    assert step.warnings == []
+    places = [o for o in step.operators if o.name == "aten.nonzero.default"]
+    assert [step.tensors[o.outputs[0]].shape for o in places] == [(4, 2), (1, 1)]
+
+
+def test_a_mask_made_of_inputs_is_not_known() -> None:
+    with pytest.raises(tbdsim.CaptureError, match="reads a value from the GPU"):
+        tbdsim.capture(FirstTokensSelected(of_input=True), torch.zeros(4, 4), loss=lambda y: y, optimizer="sgd", batches=[4])
