@@ -1,7 +1,6 @@
 #include "hwspecs/base/catalog.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/other_names.h"
@@ -17,14 +16,23 @@ bool is_path(std::string_view name_or_path) {
 
 namespace {
 
-// "; did you mean 'a'?", or the names that begin so: "v100" is the beginning of several.
+// "; expected one of ..." of the names that begin so, as several do with "v100"; else "; did you mean 'a'?"
+// of the nearest, else of the shortest that contains it, as of "torch"; "" where there is none.
 std::string hint_for(std::string_view name, const std::vector<std::string>& known) {
-  std::string hint = did_you_mean(name, known);
-  if (!hint.empty() || name.empty()) return hint;
-  std::vector<std::string> longer;
-  std::copy_if(known.begin(), known.end(), std::back_inserter(longer),
-               [&](const std::string& other) { return plain_name(other).starts_with(plain_name(name)); });
-  return longer.empty() ? "" : "; expected one of " + joined(longer);
+  constexpr std::size_t kLeastPart = 4;  // letters of a name that tell it
+  const std::string plain = plain_name(name);
+  if (plain.empty()) return "";
+  std::vector<std::string> longer, around;
+  for (const std::string& other : known) {
+    const std::size_t at = plain_name(other).find(plain);
+    if (at == 0) longer.push_back(other);
+    if (at != std::string::npos && plain.size() >= kLeastPart) around.push_back(other);
+  }
+  if (longer.size() > 1) return "; expected one of " + joined(longer);
+  std::string near = did_you_mean(longer.empty() ? name : longer.front(), longer.empty() ? known : longer);
+  if (!near.empty() || around.empty()) return near;
+  const auto shortest = std::ranges::min_element(around, {}, &std::string::size);
+  return "; did you mean '" + *shortest + "'?";
 }
 
 // Names of files and of sizes in them; not the titles, which have capitals or spaces.

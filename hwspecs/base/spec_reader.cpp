@@ -16,6 +16,14 @@ std::string range_text(std::int64_t least, std::int64_t most) {
   return fmt::format("{} to {}", least, most);
 }
 
+// The keys in their order, without repetitions.
+std::vector<std::string> each_once(const std::vector<std::string>& keys) {
+  std::vector<std::string> once;
+  for (const std::string& key : keys)
+    if (std::find(once.begin(), once.end(), key) == once.end()) once.push_back(key);
+  return once;
+}
+
 }  // namespace
 
 void SpecNode::fail(const std::string& what) const {
@@ -172,7 +180,7 @@ void SpecMap::reject_unknown_keys() const {
   for (const SpecEntry& entry : node_.tree().entries) {
     if (std::find(asked_.begin(), asked_.end(), entry.key) != asked_.end()) continue;
     std::string hint = did_you_mean(entry.key, asked_);
-    if (hint.empty()) hint = asked_.empty() ? "" : "; expected one of " + joined(asked_);
+    if (hint.empty()) hint = asked_.empty() ? "" : "; expected one of " + joined(each_once(asked_));
     throw SpecError(entry.mark, "unknown key " + key_in_quotes(path_of(entry.key)) + hint);
   }
 }

@@ -175,9 +175,9 @@ class Recorder(TorchDispatchMode):
             raise
         except (NotImplementedError, RuntimeError) as error:
             dynamic = {torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output} & set(operator.tags)
-            sized = self._known.result_of(operator, args, kwargs) if dynamic else None
-            if sized is not None:
-                return _on_meta(sized)
+            numbers = self._known.result_of(operator, args, kwargs)
+            if numbers is not None:
+                return _on_meta(numbers)
             result = largest_result(operator, args, kwargs) if self._largest else None
             if result is not None:
                 self.warnings.append(f"{self._where(operator)}: the size of its result depends on the data; the largest is recorded")

@@ -80,7 +80,7 @@ class Shapes:
 
     def run(self, operator: Any, args: Any, kwargs: Any) -> Any:
         kind = _kind(operator)
-        if not kind:
+        if not kind or not isinstance(args[0], torch.Tensor):  # `torch.div(8, 2)` makes a tensor of the host
             return operator(*args, **kwargs)
         try:
             key = (operator, _key(args), tuple((name, _key(value)) for name, value in kwargs.items()))

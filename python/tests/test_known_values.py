@@ -66,6 +66,43 @@ def test_known_values_are_written_to_known_ones() -> None:
     assert is_true(answer)
 
 
+class FirstTokensSelected(torch.nn.Module):
+    """Selects the first of four positions by a mask of which it asks whether, and where, it holds, as Longformer does."""
+
+    def __init__(self, of_input: bool) -> None:
+        super().__init__()
+        self.layer, self.of_input = torch.nn.Linear(4, 4), of_input
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        mask = torch.zeros_like(x)
+        mask[:, 0] = x[:, 0] if self.of_input else 1
+        y = self.layer(x)
+        chosen = y[mask > 0] if (mask > 0).any().item() else y
+        halves = torch.div(y.shape[1], 2, rounding_mode="trunc")  # a tensor of the host
+        return chosen.sum() + y.view(-1, halves, 2).sum() + y[torch.arange(4, device=x.device) > 2].sum()
+
+
+def test_a_mask_made_of_sizes_is_known() -> None:
+    step = tbdsim.capture(FirstTokensSelected(of_input=False), torch.zeros(4, 4), loss=lambda y: y, optimizer="sgd", batches=[4])
+    assert step.warnings == []
+    places = [o for o in step.operators if o.name == "aten.nonzero.default"]
+    assert [step.tensors[o.outputs[0]].shape for o in places] == [(4, 2), (1, 1)]
+
+
+def test_a_mask_made_of_inputs_is_not_known() -> None:
+    with pytest.raises(tbdsim.CaptureError, match="reads a value from the GPU"):
+        tbdsim.capture(FirstTokensSelected(of_input=True), torch.zeros(4, 4), loss=lambda y: y, optimizer="sgd", batches=[4])
+
+
+def test_a_mask_that_holds_nowhere_writes_nothing() -> None:
+    def answer(x: torch.Tensor) -> bool:
+        there = torch.ones(2048, 2048, device=x.device)
+        there[there == 2] = x[0, 0]
+        return bool(there.all())
+
+    assert is_true(answer)
+
+
 def test_steps_of_an_optimizer_are_known() -> None:
     step = tbdsim.capture(lambda: torch.nn.Linear(4, 4), torch.zeros(2, 4), loss="sum", optimizer="asgd")
     assert step.warnings == []

@@ -10,11 +10,10 @@ namespace tbdsim {
 namespace {
 
 // Addresses of the blocks' segments that are for small blocks.
-std::vector<std::uint64_t> small_segments(const std::vector<AllocatorBlock>& blocks,
-                                          const CachingAllocator& allocator) {
+std::vector<std::uint64_t> small_segments(const std::vector<AllocatorBlock>& blocks) {
   std::set<std::uint64_t> small;
   for (const AllocatorBlock& block : blocks) {
-    if (allocator.is_small(block.segment)) small.insert(block.segment);
+    if (block.small) small.insert(block.segment);
   }
   return {small.begin(), small.end()};
 }
@@ -43,7 +42,7 @@ AllocatorReplay replay(const Prediction& p) {
       },
       [&](std::size_t k) { result.kernels.resize(result.events.size(), k); });
   result.use = allocator.use();
-  result.small_segments = small_segments(result.at_peak, allocator);
+  result.small_segments = small_segments(result.at_peak);
   return result;
 }
 

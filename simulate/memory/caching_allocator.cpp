@@ -67,9 +67,14 @@ bool CachingAllocator::splits(std::uint64_t block, std::uint64_t size) const {
   return policy_ == AllocatorPolicy::bfc && rest > 0 && (block >= 2 * size || rest >= 128 * kMiB);
 }
 
+// The entry of a block in the list of free ones.
+CachingAllocator::Free CachingAllocator::free_block(Blocks::iterator block) {
+  return {block->second.small, block->second.size, block->first, block};
+}
+
 void CachingAllocator::release_free_segments() {
   for (auto free = free_.begin(); free != free_.end();) {
-    const auto block = blocks_.find(free->address);
+    const auto block = free->block;
     const auto next = std::next(block);
     const bool whole = block->second.segment == block->first &&
                        (next == blocks_.end() || next->second.segment != block->first);
@@ -81,34 +86,40 @@ void CachingAllocator::release_free_segments() {
   }
 }
 
-std::set<CachingAllocator::Free>::iterator CachingAllocator::add_segment(std::uint64_t size, bool small,
-                                                                         int owner) {
+CachingAllocator::FreeBlocks::iterator CachingAllocator::add_segment(std::uint64_t size, bool small,
+                                                                     int owner) {
   if (is_pytorch() && reserved_ + size > capacity_) release_free_segments();
   const std::uint64_t address = next_;
   next_ += multiple_of(2 * kMiB, size) + 2 * kMiB;  // no two segments touch
   reserved_ += size;
   use_.reserved = std::max(use_.reserved, to_bytes(reserved_));
-  small_[address] = small;
-  blocks_[address] = {address, size, address, 0, owner};
+  const auto block =
+      blocks_.emplace_hint(blocks_.end(), address, AllocatorBlock{address, size, address, 0, owner, small});
   if (log_ != nullptr) log_->push_back({AllocatorEvent::Action::segment_alloc, address, size, owner});
-  return free_.insert({small, size, address}).first;
+  return free_.insert(free_block(block)).first;
 }
 
 std::uint64_t CachingAllocator::allocate(std::uint64_t size, int owner) {
   const std::uint64_t wanted = rounded(size);
   const bool from_small = from_small_segment(wanted);
-  auto found = free_.lower_bound({from_small, wanted, 0});
+  auto found = free_.lower_bound({from_small, wanted, 0, {}});
   const bool fits = found != free_.end() && found->small == from_small &&
                     (policy_ != AllocatorPolicy::none || found->size == wanted);
   if (!fits) found = add_segment(segment_for(wanted), from_small, owner);
-  const std::uint64_t address = found->address;
-  free_.erase(found);
-  AllocatorBlock& block = blocks_.at(address);
+  const auto at = found->block;
+  const std::uint64_t address = at->first;
+  AllocatorBlock& block = at->second;
   if (splits(block.size, wanted)) {
-    const std::uint64_t rest = block.size - wanted;
-    blocks_[address + wanted] = {address + wanted, rest, block.segment, 0, owner};
-    free_.insert({from_small, rest, address + wanted});
+    const std::uint64_t behind = address + wanted;
+    const auto rest = blocks_.emplace_hint(
+        std::next(at), behind,
+        AllocatorBlock{behind, block.size - wanted, block.segment, 0, owner, from_small});
     block.size = wanted;
+    auto entry = free_.extract(found);
+    entry.value() = free_block(rest);
+    free_.insert(std::move(entry));
+  } else {
+    free_.erase(found);
   }
   block.requested = std::max<std::uint64_t>(size, 1);
   block.owner = owner;
@@ -127,12 +138,20 @@ void CachingAllocator::free(std::uint64_t address) {
   requested_ -= block->second.requested;
   allocated_ -= block->second.size;
   block->second.requested = 0;
-  if (policy_ != AllocatorPolicy::none) block = merge_with_free_neighbors(block);
-  free_.insert({small_.at(block->second.segment), block->second.size, block->first});
+  FreeBlocks::node_type neighbor;  // its entry is used again
+  if (policy_ != AllocatorPolicy::none) block = merge_with_free_neighbors(block, neighbor);
+  if (neighbor.empty()) {
+    free_.insert(free_block(block));
+  } else {
+    neighbor.value() = free_block(block);
+    free_.insert(std::move(neighbor));
+  }
 }
 
-CachingAllocator::Blocks::iterator CachingAllocator::merge_with_free_neighbors(Blocks::iterator block) {
-  const bool small = small_.at(block->second.segment);
+// Returns the block that this one and the free ones beside it become; `neighbor`: the entry of one of these,
+// taken out of the list.
+CachingAllocator::Blocks::iterator CachingAllocator::merge_with_free_neighbors(
+    Blocks::iterator block, FreeBlocks::node_type& neighbor) {
   const auto joins = [&](Blocks::iterator other) {
     return other->second.requested == 0 && other->second.segment == block->second.segment;
   };
@@ -143,12 +162,12 @@ CachingAllocator::Blocks::iterator CachingAllocator::merge_with_free_neighbors(B
   };
   if (block != blocks_.begin() && joins(std::prev(block))) {
     const auto before = std::prev(block);
-    free_.erase({small, before->second.size, before->first});
+    neighbor = free_.extract(free_block(before));
     block = absorb(before, block);
   }
   const auto after = std::next(block);
   if (after != blocks_.end() && joins(after)) {
-    free_.erase({small, after->second.size, after->first});
+    neighbor = free_.extract(free_block(after));
     block = absorb(block, after);
   }
   return block;

@@ -18,11 +18,11 @@
 //   none           a pool of exact sizes: a free block serves requests of its size only
 #pragma once
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <set>
+#include <tuple>
 #include <vector>
 
 #include "hwspecs/base/quantity.h"
@@ -50,6 +50,7 @@ struct AllocatorBlock {
   std::uint64_t segment = 0;    // its address
   std::uint64_t requested = 0;  // 0: free
   int owner = 0;
+  bool small = false;  // its segment is for small blocks
 };
 
 class CachingAllocator {
@@ -60,6 +61,8 @@ class CachingAllocator {
   explicit CachingAllocator(AllocatorPolicy policy, std::uint64_t capacity = UINT64_MAX,
                             std::vector<AllocatorEvent>* log = nullptr)
       : policy_(policy), capacity_(capacity), log_(log) {}
+  CachingAllocator(const CachingAllocator&) = delete;  // free_ refers to blocks_
+  CachingAllocator& operator=(const CachingAllocator&) = delete;
 
   // Returns the address of a block of at least `size` bytes. `owner` is noted in the event and the block.
   std::uint64_t allocate(std::uint64_t size, int owner);
@@ -69,16 +72,20 @@ class CachingAllocator {
   [[nodiscard]] std::uint64_t reserved() const { return reserved_; }
   [[nodiscard]] const AllocatorUse& use() const { return use_; }
   [[nodiscard]] std::vector<AllocatorBlock> blocks() const;  // by address
-  [[nodiscard]] bool is_small(std::uint64_t segment) const { return small_.at(segment); }
 
  private:
+  using Blocks = std::map<std::uint64_t, AllocatorBlock>;
   struct Free {
     bool small = false;
     std::uint64_t size = 0;
     std::uint64_t address = 0;
-    friend auto operator<=>(const Free&, const Free&) = default;
+    Blocks::iterator block;
+    friend bool operator<(const Free& a, const Free& b) {
+      return std::tie(a.small, a.size, a.address) < std::tie(b.small, b.size, b.address);
+    }
   };
-  using Blocks = std::map<std::uint64_t, AllocatorBlock>;
+  using FreeBlocks = std::set<Free>;
+  static Free free_block(Blocks::iterator block);
 
   [[nodiscard]] std::uint64_t rounded(std::uint64_t size) const;
   [[nodiscard]] bool is_pytorch() const;
@@ -87,16 +94,14 @@ class CachingAllocator {
   std::uint64_t next_region_for(std::uint64_t size);
   [[nodiscard]] bool splits(std::uint64_t block, std::uint64_t size) const;
   void release_free_segments();
-  std::set<Free>::iterator add_segment(std::uint64_t size, bool small, int owner);
-  Blocks::iterator merge_with_free_neighbors(Blocks::iterator block);
+  FreeBlocks::iterator add_segment(std::uint64_t size, bool small, int owner);
+  Blocks::iterator merge_with_free_neighbors(Blocks::iterator block, FreeBlocks::node_type& neighbor);
 
   AllocatorPolicy policy_;
   std::uint64_t capacity_;
   std::vector<AllocatorEvent>* log_;
   Blocks blocks_;
-  std::set<Free> free_;
-  std::map<std::uint64_t, bool>
-      small_;  // whether a segment is for small blocks, by address; those returned, too
+  FreeBlocks free_;
   std::uint64_t next_ = std::uint64_t{1} << 36U;    // address of the next segment
   std::uint64_t region_ = std::uint64_t{1} << 20U;  // size of the next one (bfc)
   std::uint64_t requested_ = 0, allocated_ = 0, reserved_ = 0;

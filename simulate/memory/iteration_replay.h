@@ -17,6 +17,20 @@ namespace tbdsim {
 [[nodiscard]] Bytes scratch_of(const TrainingStep& step, std::span<const KernelCost> costs, double batch,
                                std::size_t k);
 
+// The tensors that begin, or end, with each kernel, in one block of memory.
+class TensorsByKernel {
+ public:
+  // `kernel_of`: of each tensor; `kernels`: their number. A tensor of none is in no list.
+  TensorsByKernel(std::span<const std::size_t> kernel_of, std::size_t kernels);
+  [[nodiscard]] std::span<const std::size_t> of(std::size_t kernel) const {
+    return std::span(tensors_).subspan(first_[kernel], first_[kernel + 1] - first_[kernel]);
+  }
+
+ private:
+  std::vector<std::size_t> first_;  // of each kernel, its place in tensors_
+  std::vector<std::size_t> tensors_;
+};
+
 // Repeats one iteration on an allocator; step and allocator must outlive it. The owner of a block is a
 // tensor's index in TrainingStep::tensors, or -1 - k for scratch memory of kernel k.
 class IterationReplay {
@@ -34,14 +48,16 @@ class IterationReplay {
 
  private:
   void allocate(std::size_t tensor);
+  [[nodiscard]] std::span<std::uint64_t> pieces_of(std::size_t tensor);
 
   const TrainingStep& step_;
   double batch_;
   CachingAllocator& allocator_;
   std::vector<std::size_t> lasting_;
-  std::vector<std::vector<std::size_t>> born_, dies_;  // tensors by kernel
-  std::vector<std::uint64_t> scratch_;                 // of each kernel, in bytes
-  std::vector<std::vector<std::uint64_t>> addresses_;  // of each tensor's pieces
+  TensorsByKernel born_, dying_;
+  std::vector<std::uint64_t> scratch_;    // of each kernel, in bytes
+  std::vector<std::size_t> first_piece_;  // of each tensor, its place in addresses_
+  std::vector<std::uint64_t> addresses_;
 };
 
 }  // namespace tbdsim

@@ -87,6 +87,22 @@ TEST_F(CatalogOfTwo, ABeginningNamesWhatBeginsSo) {
               testing::HasSubstr("unknown GPU 'Wide'; expected one of wide_card_1, wide_card_2 ("));
 }
 
+TEST_F(CatalogOfTwo, ABeginningOfSeveralIsNoMisspeltShorterName) {
+  for (const char* name : {"c10", "c100_large", "c100_small"})
+    directory().write("hwspecs/gpus/" + std::string(name) + ".yaml", "");
+  EXPECT_THAT(test::message_of<UsageError>([&] { (void)catalog().find(Kind::gpu, "c100"); }),
+              testing::HasSubstr("unknown GPU 'c100'; expected one of c100_large, c100_small ("));
+  EXPECT_THAT(test::message_of<UsageError>([&] { (void)catalog().find(Kind::gpu, "c100_l"); }),
+              testing::HasSubstr("unknown GPU 'c100_l'; did you mean 'c100_large'? ("));
+}
+
+TEST_F(CatalogOfTwo, APartNamesTheShortestThatContainsIt) {
+  for (const char* name : {"pyflame_1_0", "pyflame"})
+    directory().write("simulate/frameworks/" + std::string(name) + ".yaml", "");
+  EXPECT_THAT(test::message_of<UsageError>([&] { (void)catalog().find(Kind::framework, "flame"); }),
+              testing::HasSubstr("unknown framework 'flame'; did you mean 'pyflame'? ("));
+}
+
 TEST_F(CatalogOfTwo, NeedsEveryFolder) {
   fs::remove(root() / "simulate/frameworks");
   EXPECT_EQ(test::message_of<UsageError>([&] { (void)catalog(); }),
