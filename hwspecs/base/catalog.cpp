@@ -28,7 +28,10 @@ std::string hint_for(std::string_view name, const std::vector<std::string>& know
     if (at == 0) longer.push_back(other);
     if (at != std::string::npos && plain.size() >= kLeastPart) around.push_back(other);
   }
-  if (longer.size() > 1) return "; expected one of " + joined(longer);
+  if (longer.size() > 1) {
+    std::ranges::sort(longer);
+    return "; expected one of " + joined(longer);
+  }
   std::string near = did_you_mean(longer.empty() ? name : longer.front(), longer.empty() ? known : longer);
   if (!near.empty() || around.empty()) return near;
   const auto shortest = std::ranges::min_element(around, {}, &std::string::size);

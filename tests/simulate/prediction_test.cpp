@@ -236,7 +236,8 @@ TEST(PredictErrors, NameWhatIsWrong) {
   expect_error([](Scenario& s) { s.batch = 0; }, "batch 0 is out of range");
   expect_error([](Scenario& s) { s.batch = kMostSamples + 1; }, "out of range");
   expect_error([](Scenario& s) { s.gpu = "titanpx"; }, "did you mean 'titanxp'?");
-  expect_error([](Scenario& s) { s.model = "resnet5"; }, "did you mean 'resnet50'?");
+  expect_error([](Scenario& s) { s.model = "resnet5"; }, "expected one of resnet50, resnet56_cifar");
+  expect_error([](Scenario& s) { s.model = "renset50"; }, "did you mean 'resnet50'?");
   expect_error([](Scenario& s) { s.framework = "mxnte"; }, "did you mean 'mxnet'?");
   expect_error([](Scenario& s) { s.precision = "fp61"; }, "did you mean 'fp16'?");
   expect_error([](Scenario& s) { s.precision = "bf16"; }, "has no bf16 arithmetic");
