@@ -27,7 +27,8 @@ MEMORY_SETS = ["mcore_golden"]
 GPUS = {"A100-SXM4-80GB": ("a100_sxm_80gb", "dgx_a100_80gb"), "A100-SXM4-40GB": ("a100_sxm_40gb", "dgx_a100"),
         "A800-SXM4-80GB": ("a800_sxm_80gb", "dgx_a100_80gb"), "H100-SXM5-80GB": ("h100_sxm", "dgx_h100"),
         "H100-SXM-96GB-HBM2e-500W": ("h100_sxm_96gb_500w", "dgx_h100"), "B200": ("b200", "dgx_b200"),
-        "B200-SXM-180GB": ("b200", "dgx_b200"), "GB200": ("gb200", "gb200_nvl72")}
+        "B200-SXM-180GB": ("b200", "dgx_b200"), "GB200": ("gb200", "gb200_nvl72"),
+        "B300": ("b300", "dgx_b200"), "GB300": ("gb300", "gb200_nvl72"), "H200": ("h200", "dgx_h200")}
 
 # Machines of sets whose network is not that of the GPU's usual machine.
 MACHINES = {"vtrain_multi": "a100_8x_hdr_4x", "bigscience_a100": "jean_zay_a100", "internevo": "a100_8x_roce_4x",
@@ -223,7 +224,7 @@ def stack_of(row):
 def is_lora_of_blackwell(row):
     """Rows of MLPerf v5.0 and v5.1 that train adapters by NVIDIA's scripts of mlcommons/training_results_v5.0 and v5.1,
     benchmarks/llama2_70b_lora, which other submitters took over."""
-    return row["set"] == "mlperf_lora" and re.search(r"MLPerf v5\.[01]", row["version"]) and "B200" in row["gpu"]
+    return row["set"] == "mlperf_lora" and re.search(r"MLPerf v5\.[01]", row["version"]) and re.search("B[23]00", row["gpu"])
 
 
 def scripts_of_blackwell(row):
@@ -232,7 +233,7 @@ def scripts_of_blackwell(row):
     config_DGXB200_8x8x1xtp1pp1cp8.sh)."""
     if number(row["cp"], 1) > 1:
         return {"cuda_graphs": "true"}
-    return {} if row["gpu"] == "GB200" and "v5.1" in row["version"] else {"fp8_activations": "true"}
+    return {} if row["gpu"].startswith("GB") and "v5.1" in row["version"] else {"fp8_activations": "true"}
 
 
 def computes_attention_in_fp8(row):
@@ -259,7 +260,7 @@ def recipe_of_bridge(row):
     _perf_precision), deepseek/common.py (moments in 16 bits)."""
     recipe = {"fused_loss": "in_place", "gradient_bytes": 2, "reduce_bytes": 2}
     per_tensor = re.search(r"(?i)current.scaling|fp8-cs|^fp8$", row["precision"])
-    if per_tensor and "B200" in row["gpu"]:  # whose products need no transpose in memory
+    if per_tensor and re.search("B[23]00", row["gpu"]):  # whose products need no transpose in memory
         recipe["parameter_bytes"] = 1
     if "deepseek" in row["model"].lower():
         recipe["moment_bytes"] = 4
