@@ -206,9 +206,9 @@ std::string title_of(const ResolvedJob& r) {
   const Job& job = r.inputs.job;
   const std::string adapters =
       job.adapters.frozen() ? fmt::format(", adapters of rank {}", job.adapters.rank) : "";
-  const std::string samples = r.captured()
-                                  ? fmt::format("{} {}s", job.global_batch, r.sample)
-                                  : fmt::format("{} sequences of {}", job.global_batch, job.sequence);
+  const std::string samples = r.captured() ? fmt::format("{} {}s", job.global_batch, r.sample)
+                                           : fmt::format("{} sequence{} of {}", job.global_batch,
+                                                         job.global_batch == 1 ? "" : "s", job.sequence);
   return fmt::format("{} on {} {}, {}, {}, {}{}", r.inputs.shape.name, job.gpus, r.gpu->title, samples,
                      r.precision, r.inputs.stack.name, adapters);
 }
