@@ -229,13 +229,17 @@ class ValuesFollowed(TorchDispatchMode):
         return result
 
 
-def like_on_meta(tensor: torch.Tensor, shape: list[int]) -> torch.Tensor:
-    """Returns a tensor on "meta" of another shape; of whole numbers that are all the same, as a mask of ones, it has their value."""
-    if tensor.device.type != "meta" and not tensor.is_floating_point() and not tensor.is_complex() and tensor.numel():
-        first = tensor.flatten()[0]
-        if bool((tensor == first).all()):
-            return torch.full(shape, first.item(), dtype=tensor.dtype, device="meta")
-    return torch.empty(shape, dtype=tensor.dtype, device="meta", requires_grad=tensor.requires_grad)
+def batch_on_meta(tensor: torch.Tensor, batch: int, axis: int) -> torch.Tensor:
+    """Returns a tensor on "meta" for a batch along `axis`. Whole numbers, as tokens and masks, are those of the example's samples, one
+    after another and again from the first; other numbers are not known."""
+    shape = [*tensor.shape[:axis], batch, *tensor.shape[axis + 1 :]]
+    if tensor.device.type == "meta" or tensor.is_floating_point() or tensor.is_complex() or not tensor.numel():
+        return torch.empty(shape, dtype=tensor.dtype, device="meta", requires_grad=tensor.requires_grad)
+    first = tensor.flatten()[0]
+    if bool((tensor == first).all()):
+        return torch.full(shape, first.item(), dtype=tensor.dtype, device="meta")
+    samples = torch.arange(batch, device="cpu") % tensor.shape[axis]
+    return tensor.detach().cpu().index_select(axis, samples).to("meta")
 
 
 def _is_small(tensor: torch.Tensor) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from .known_values import like_on_meta
+from .known_values import batch_on_meta
 
 
 class _NoRandomValues(TorchFunctionMode):
@@ -87,7 +87,6 @@ def with_batch(inputs: Any, batch: int, axis: int) -> Any:
     def resized(tensor: torch.Tensor) -> torch.Tensor:
         if tensor.dim() <= axis or tensor.shape[axis] != sizes[0]:
             return tensor_to_meta(tensor)
-        shape = [*tensor.shape[:axis], batch, *tensor.shape[axis + 1 :]]
-        return like_on_meta(tensor, shape)
+        return batch_on_meta(tensor, batch, axis)
 
     return map_tensors(inputs, resized)

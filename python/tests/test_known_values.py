@@ -134,10 +134,15 @@ def test_inputs_that_are_all_the_same_are_known() -> None:
     assert is_true(lambda mask: mask.all(), lambda batch: (torch.zeros(batch, 4), torch.ones(batch, 4, dtype=torch.long)))
 
 
-def test_other_inputs_are_not_known() -> None:
-    for inputs in (torch.tensor([[1, 1, 1, 0]] * 2), torch.ones(2, 4)):
-        with pytest.raises(tbdsim.CaptureError, match="reads a value from the GPU"):
-            operators(lambda mask: mask.all(), (torch.zeros(2, 4), inputs))
+def test_whole_numbers_of_inputs_are_those_of_the_examples_samples() -> None:
+    padded = torch.tensor([[1, 1, 1, 0], [1, 1, 1, 1]])
+    assert not is_true(lambda mask: mask.all(), (torch.zeros(2, 4), padded))
+    assert is_true(lambda mask: mask[:, 3].cpu().tolist() == [0, 1, 0, 1, 0][: mask.shape[0]], (torch.zeros(2, 4), padded))
+
+
+def test_real_numbers_of_inputs_are_not_known() -> None:
+    with pytest.raises(tbdsim.CaptureError, match="reads a value from the GPU"):
+        operators(lambda mask: mask.all(), (torch.zeros(2, 4), torch.ones(2, 4)))
 
 
 def test_data_that_a_step_of_ones_own_makes_are_known() -> None:
