@@ -168,7 +168,8 @@ def _item(recorder: Recorder) -> Any:
     original = torch.Tensor.item
 
     def item(self: torch.Tensor) -> Any:
-        if self.device.type != "meta" or self.dtype == torch.bool or recorder.scalars_are_known or recorder.knows(self):
+        known = recorder.scalars_are_known or recorder.in_optimizer or recorder.knows(self)
+        if self.device.type != "meta" or self.dtype == torch.bool or known:
             return original(self)
         with recorder.scalars_are(1.0):
             original(self)

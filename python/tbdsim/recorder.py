@@ -102,6 +102,12 @@ class Recorder(TorchDispatchMode):
         """Whether `.item()` gives a value now."""
         return self._scalar is not None or self._assumed is not None
 
+    @property
+    def in_optimizer(self) -> bool:
+        """Whether an optimizer or clipping runs now, whose kernels do not depend on the numbers that it reads: the norm of a
+        parameter by which Adafactor scales, a condition by which a line search ends."""
+        return self._phases[:1] == ["update"]
+
     def knows(self, tensor: torch.Tensor) -> bool:
         """Whether every number of the tensor has the same value, which is known."""
         return self._known.value_of(tensor) is not None
@@ -144,13 +150,14 @@ class Recorder(TorchDispatchMode):
         known = self._known.value_of(tensor)
         if known is not None:
             return known
-        if self._assumed is None:
+        assumed = 1.0 if self._assumed is None and self.in_optimizer else self._assumed
+        if assumed is None:
             raise self._error(
                 operator,
                 "it reads a value from the GPU, and a capture has none: move `float(tensor)`, `if tensor:` and the like "
                 "out of the step, or give `assumed_value`",
             )
-        value = bool(self._assumed) if tensor.dtype == torch.bool else self._assumed
+        value = bool(assumed) if tensor.dtype == torch.bool else assumed
         value = value if tensor.is_floating_point() or tensor.dtype == torch.bool else int(value)
         self.warnings.append(f"{self._where(operator)}: it reads a value from the GPU; {value} is assumed")
         return value

@@ -108,6 +108,12 @@ def test_steps_of_an_optimizer_are_known() -> None:
     assert step.warnings == []
 
 
+def test_an_optimizer_may_read_and_is_told_what_is_assumed() -> None:
+    with pytest.warns(UserWarning, match="update: it reads a value from the GPU; 1.0 is assumed"):
+        step = tbdsim.capture(lambda: torch.nn.Linear(4, 4), torch.zeros(2, 4), loss="sum", optimizer=torch.optim.Adafactor)
+    assert [operator.name for operator in step.operators if "lerp" in operator.name]
+
+
 @pytest.mark.parametrize("make", [torch.ones, torch.empty])
 def test_what_was_written_to_is_not_known(make: Callable[..., torch.Tensor]) -> None:
     def answer(x: torch.Tensor) -> torch.Tensor:
