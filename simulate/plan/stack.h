@@ -101,8 +101,9 @@ struct Stack {
   bool reduces_all = false;
 
   // Host.
-  // Of each kernel or collective that a module launches, in the forward pass or computed again; and of each
-  // that a plain operator launches: of gradients (autograd), of routers. Estimates, as a PyTorch operator.
+  // The host takes `launch` for each kernel or collective that a module launches, in the forward pass or when
+  // it is computed again, and `operator_launch` for each of a plain operator: of gradients (autograd), of
+  // routers. Estimates, as a PyTorch operator.
   Seconds launch{8e-6}, operator_launch{8e-6};
   CudaGraphs graphs = CudaGraphs::none;
   Seconds iteration{10e-3};  // once a step: data, logging, synchronizing; estimate

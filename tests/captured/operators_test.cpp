@@ -1,8 +1,8 @@
-// Work of the kernels that each family of operators but convolutions becomes, derived by hand.
+// Work of the kernels that each family of operators becomes, but convolutions, products and attention,
+// derived by hand.
 #include <gmock/gmock.h>
 
 #include "graphs/captured/operator_table.h"
-#include "hwspecs/base/error.h"
 #include "tests/captured/kernel_work.h"
 #include "tests/captured/step_builder.h"
 
@@ -12,147 +12,6 @@ namespace {
 using namespace test;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-constexpr Precision kAmp = kPrecisions[5];
-
-// Y = X * W' of 7 rows a sample, 5 inputs and 3 outputs: by columns m = 3, n = 7 a sample, k = 5, W as it is
-// stored, transposed.
-TEST(CapturedProducts, OfALinearLayer) {
-  StepBuilder b;
-  const int x = b.tensor({growing(7), fixed_size(5)});
-  const int w = b.tensor({fixed_size(3), fixed_size(5)});
-  const int y = b.tensor({growing(7), fixed_size(3)});
-  const TrainingStep step = b.add("aten.mm.default", {ref(x), ref(b.transposed(w))}, {y}).lowered();
-  EXPECT_THAT(works(step), ElementsAre(work("matmul", KernelKind::gemm, Phase::forward, growing(2 * 7 * 15),
-                                            {60, 140}, growing(84))));
-  const auto& shape = std::get<GemmShape>(step.kernels[0].shape);
-  EXPECT_EQ(shape, (GemmShape{.m = fixed_size(3), .n = growing(7), .k = fixed_size(5), .transpose_a = true}));
-}
-
-TEST(CapturedProducts, AddABiasInTheProductOrBeforeIt) {
-  StepBuilder b;
-  const int bias = b.tensor({fixed_size(3)});
-  const int x = b.tensor({growing(1), fixed_size(5)});
-  const int w = b.tensor({fixed_size(5), fixed_size(3)});
-  const int y = b.tensor({growing(1), fixed_size(3)});
-  b.add("aten.addmm.default", {ref(bias), ref(x), ref(w), whole(1), whole(1)}, {y});
-  EXPECT_EQ(b.lowered().kernels.size(), 1u);
-  const TrainingStep apart = b.lowered({.product_bias = Composition::composite});
-  ASSERT_EQ(apart.kernels.size(), 2u);
-  EXPECT_EQ(apart.kernels[0].op, "bias_add");
-  EXPECT_EQ(apart.kernels[0].written_bytes, growing(12));
-}
-
-TEST(CapturedProducts, OfBatchesThatGrow) {
-  StepBuilder b;
-  const int q = b.tensor({growing(8), fixed_size(16), fixed_size(4)});
-  const int k = b.tensor({growing(8), fixed_size(4), fixed_size(9)});
-  const int s = b.tensor({growing(8), fixed_size(16), fixed_size(9)});
-  const TrainingStep step = b.add("aten.bmm.default", {ref(q), ref(k)}, {s}).lowered();
-  EXPECT_EQ(std::get<GemmShape>(step.kernels[0].shape).batch, growing(8));
-  EXPECT_EQ(step.kernels[0].macs, growing(8 * 16 * 9 * 4));
-}
-
-// 8 experts share 16 rows a sample: the mean one multiplies 2 rows a sample by 5 x 3 weights; its weights'
-// gradient sums these rows.
-TEST(CapturedProducts, OfAMixturesExperts) {
-  StepBuilder b;
-  const int x = b.tensor({growing(16), fixed_size(5)});
-  const int w = b.tensor({fixed_size(8), fixed_size(5), fixed_size(3)});
-  const int y = b.tensor({growing(16), fixed_size(3)});
-  const int dw = b.tensor({fixed_size(8), fixed_size(5), fixed_size(3)});
-  b.add("aten._grouped_mm.default", {ref(x), ref(w), none()}, {y});
-  b.add("aten._grouped_mm.default", {ref(b.transposed(x)), ref(y), none()}, {dw}, StepPhase::backward);
-  const TrainingStep step = b.lowered();
-  ASSERT_EQ(step.kernels.size(), 2u);
-  EXPECT_EQ(
-      std::get<GemmShape>(step.kernels[0].shape),
-      (GemmShape{
-          .m = fixed_size(3), .n = growing(2), .k = fixed_size(5), .batch = fixed_size(8), .grouped = true}));
-  EXPECT_EQ(step.kernels[0].macs, growing(16 * 15));
-  EXPECT_EQ(std::get<GemmShape>(step.kernels[1].shape).k, growing(2));
-  EXPECT_EQ(step.kernels[1].macs, growing(16 * 15));
-}
-
-TEST(CapturedProducts, RefuseWorkThatGrowsWithTheSquareOfTheBatch) {
-  StepBuilder b;
-  const int x = b.tensor({growing(1), fixed_size(4)});
-  const int y = b.tensor({growing(1), fixed_size(4)});
-  const int s = b.tensor({growing(1)});
-  b.step.tensors[static_cast<std::size_t>(s)].shape = {growing(1), growing(1)};
-  b.step.tensors[static_cast<std::size_t>(s)].strides = {growing(1), fixed_size(1)};
-  b.add("aten.mm.default", {ref(x), ref(b.transposed(y))}, {s}, StepPhase::forward, 2);
-  b.step.tensors[static_cast<std::size_t>(s)].elements = growing(1);
-  // k = 4 is fixed, so that the product of m and n is what grows twice: the reader refuses such a tensor.
-  EXPECT_NO_THROW((void)b.lowered());
-  b.step.operators[0].arguments = {ref(b.transposed(x)), ref(y)};  // k grows, and so does what it writes
-  try {
-    (void)b.lowered();
-    FAIL();
-  } catch (const ModelError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("module 'a.b'"));
-    EXPECT_THAT(error.what(), HasSubstr("square of the batch"));
-  }
-}
-
-// 4 heads of a sample, 6 queries and keys of 8 features: 144 scores. Products: 2 * 144 * 8 multiply-adds.
-class CapturedAttention : public testing::Test {
- protected:
-  CapturedAttention() {
-    const std::vector<Size> shape{growing(1), fixed_size(4), fixed_size(6), fixed_size(8)};
-    for (int& tensor : tensors_) tensor = builder_.tensor(shape, Dtype::f16);
-    const auto [q, k, v, y, dy, dq, dk, dv] = std::to_array(tensors_);
-    builder_.add("tbdsim.scaled_dot_product_attention",
-                 {ref(q), ref(k), ref(v), none(), whole(0), flag(false), none()}, {y});
-    builder_.add("tbdsim.scaled_dot_product_attention_backward",
-                 {ref(dy), ref(q), ref(k), ref(v), ref(y), none(), whole(0), flag(false), none()},
-                 {dq, dk, dv}, StepPhase::backward);
-  }
-  StepBuilder builder_;
-  int tensors_[8] = {};
-};
-
-// The memory-efficient kernel of fp32 has the gradient times the result summed before it: 192 numbers to 24.
-TEST_F(CapturedAttention, SumsGradientsBeforeItInFp32) {
-  for (CapturedTensor& tensor : builder_.step.tensors) tensor.dtype = Dtype::f32;
-  const auto kernels = works(builder_.lowered());
-  ASSERT_EQ(kernels.size(), 4u);
-  EXPECT_EQ(kernels[1], work("mul", KernelKind::elementwise, Phase::backward_data, growing(192),
-                             growing(1536), growing(768)));
-  EXPECT_EQ(kernels[2], work("sum", KernelKind::reduction, Phase::backward_data, growing(192), growing(768),
-                             growing(96)));
-}
-
-// Two of the four heads of queries share one of keys and values.
-TEST_F(CapturedAttention, KnowsSharedHeads) {
-  for (const int tensor : {1, 2})
-    builder_.step.tensors[static_cast<std::size_t>(tensors_[tensor])].shape[1] = fixed_size(2);
-  for (const Kernel& kernel : builder_.lowered({}, kAmp).kernels)
-    EXPECT_EQ(std::get<AttentionShape>(kernel.shape).queries_per_key, 2);
-}
-
-TEST_F(CapturedAttention, IsOneKernelOrOneForEachTerm) {
-  const TrainingStep fused = builder_.lowered({}, kAmp);
-  ASSERT_EQ(fused.kernels.size(), 2u);
-  EXPECT_EQ(fused.kernels[0].macs, growing(2 * 144 * 8));
-  EXPECT_EQ(fused.kernels[1].macs, growing(5 * 144 * 8));
-  EXPECT_EQ(fused.kernels[0].read_bytes, growing(3 * 192 * 2));
-  EXPECT_EQ(fused.kernels[0].written_bytes, growing(192 * 2));
-
-  const TrainingStep apart = builder_.lowered({.attention = AttentionKernels::math}, kAmp);
-  std::vector<std::string> ops;
-  for (const Kernel& kernel : apart.kernels) ops.emplace_back(kernel.op);
-  EXPECT_THAT(ops, ElementsAre("matmul", "mul", "softmax", "matmul",  //
-                               "matmul", "matmul", "softmax", "mul", "matmul", "matmul"));
-  Size macs;
-  for (const Kernel& kernel : apart.kernels) macs += kernel.macs;
-  EXPECT_EQ(macs, growing(6 * 144 * 8));
-  // The probabilities live from the forward to the backward pass.
-  const Tensor& kept = apart.tensors.back();
-  EXPECT_EQ(kept.bytes, growing(144 * 2));
-  EXPECT_EQ(kept.first_use, 3);
-  EXPECT_EQ(kept.last_use, 9);
-}
 
 TEST(CapturedNorms, PassOverMemoryAsTheirKernelsDo) {
   StepBuilder b;

@@ -129,7 +129,7 @@ TEST_F(PlanTest, ActivationsByHand) {
   EXPECT_DOUBLE_EQ(none.activations.si(), 32 * each);
 }
 
-// What the allocator holds free gives way to tensors, which have to fit themselves.
+// Free memory that the allocator holds gives way to tensors, which have to fit themselves.
 TEST_F(PlanTest, ReservedMemoryGivesWay) {
   constexpr double kOneGib = 1 << 30;
   PlanInputs in = inputs(llama3_8b(), 8, 64);
