@@ -8,7 +8,7 @@
 * a fenced block below `<!-- docs/examples/FILE -->`: that file
 * `<!-- table NAME -->` to `<!-- end of table -->`: a table of docs/tables.py
 * docs/command_line.md: the help of every command
-* docs/pictures/errors.svg: the errors of groups of runs
+* docs/pictures/errors.svg: the errors of groups of runs; h100_classes.svg, time_to_accuracy.svg: tables of docs/accuracy
 """
 import pathlib
 import re
@@ -19,6 +19,7 @@ import sys
 import tempfile
 
 import error_chart
+import page_charts
 import tables
 
 ROOT = tables.ROOT
@@ -101,7 +102,7 @@ def main():
             tables.append_to_log()
         stale = [] if tables.log_is_complete() else [tables.LOG]
         new = {page: updated(page.read_text(encoding="utf-8"), run) for page in pages()}
-        new |= {COMMAND_LINE: command_line(run), error_chart.PICTURE: error_chart.drawing()}
+        new |= {COMMAND_LINE: command_line(run), error_chart.PICTURE: error_chart.drawing()} | page_charts.drawings()
         for page, text in new.items():
             if page.exists() and page.read_text(encoding="utf-8") == text:
                 continue

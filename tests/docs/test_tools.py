@@ -6,6 +6,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "docs"))
 import check_links  # noqa: E402
+import page_charts  # noqa: E402
 import update  # noqa: E402
 
 
@@ -33,6 +34,21 @@ class CheckLinks(unittest.TestCase):
 
     def test_leaves_fences_alone(self):
         self.assertEqual(self.complaints_about("```\n[a](docs/no.md) `graphs/x.h`\n```\n"), [])
+
+
+class PageCharts(unittest.TestCase):
+    def test_reads_the_named_table(self):
+        page = "| a | b |\n|---|---|\n| 1 | 2 |\n\n| c | d |\n|---|---|\n| x | 3 ms |\n| y | 4 |\n\nwords\n"
+        self.assertEqual(page_charts.table_of(page, "| c |"), [["x", "3 ms"], ["y", "4"]])
+
+    def test_refuses_a_page_without_it(self):
+        with self.assertRaises(ValueError):
+            page_charts.table_of("| a |\n|---|\n| 1 |\n", "| c |")
+
+    def test_draws_bars_as_long_as_times(self):
+        drawn = page_charts.classes("| kernels | measured, ms | predicted / measured |\n|---|---|---|\n| copy | 300 | 0.50 |\n")
+        self.assertIn('width="345.0" height="7" fill="#7a8aa0"', drawn)  # 460 pixels are 400 ms
+        self.assertIn('width="172.5" height="7" fill="#c2410c"', drawn)
 
 
 class Update(unittest.TestCase):
