@@ -6,7 +6,7 @@
 
 * ```console blocks: `$ command` and what it prints; a line `...` stands for lines that are left out
 * a fenced block below `<!-- docs/examples/FILE -->`: that file
-* `<!-- table NAME -->` to `<!-- end of table -->`: a table of docs/tables.py
+* `<!-- table NAME -->` to `<!-- end of table -->`: a table of docs/tables.py or docs/paper_tables.py
 * docs/command_line.md: the help of every command
 * docs/pictures/errors.svg: the errors of groups of runs; h100_classes.svg, time_to_accuracy.svg: tables of docs/accuracy
 """
@@ -20,6 +20,7 @@ import tempfile
 
 import error_chart
 import page_charts
+import paper_tables
 import tables
 
 ROOT = tables.ROOT
@@ -71,7 +72,7 @@ def updated(text, run):
     text = re.sub(r"(?<=^```console\n)(\$ .*?)(?=^```$)", lambda m: console(m[1], run), text, flags=re.M | re.S)
     text = re.sub(r"(^<!-- (docs/examples/\S+) -->\n```\w+\n).*?(?=^```$)",
                   lambda m: m[1] + (ROOT / m[2]).read_text(encoding="utf-8"), text, flags=re.M | re.S)
-    known = tables.all_tables(run)
+    known = tables.all_tables(run) | paper_tables.all_tables(run)
     return re.sub(r"(^<!-- table (\w+) -->\n).*?(?=^<!-- end of table -->$)",
                   lambda m: m[1] + "\n" + "\n".join(known[m[2]]()) + "\n\n", text, flags=re.M | re.S)
 

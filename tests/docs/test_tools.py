@@ -7,6 +7,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "docs"))
 import check_links  # noqa: E402
 import page_charts  # noqa: E402
+import paper_tables  # noqa: E402
 import update  # noqa: E402
 
 
@@ -49,6 +50,14 @@ class PageCharts(unittest.TestCase):
         drawn = page_charts.classes("| kernels | measured, ms | predicted / measured |\n|---|---|---|\n| copy | 300 | 0.50 |\n")
         self.assertIn('width="345.0" height="7" fill="#7a8aa0"', drawn)  # 460 pixels are 400 ms
         self.assertIn('width="172.5" height="7" fill="#c2410c"', drawn)
+
+
+class PaperTables(unittest.TestCase):
+    def test_one_kernel_has_its_share_and_several_their_range(self):
+        found = {"a<x>": 2.345, "a<y>": 3.75, "b": 1.0}
+        self.assertEqual(paper_tables.predicted_share(found, "b"), "1.00")
+        self.assertEqual(paper_tables.predicted_share(found, "a<"), "2.3 to 3.8")
+        self.assertEqual(paper_tables.predicted_share(found, None), "")
 
 
 class Update(unittest.TestCase):
