@@ -9,7 +9,9 @@
 namespace tbdsim {
 
 struct Architecture {
-  std::string_view name;     // "LlamaForCausalLM"
+  std::string_view name;  // "LlamaForCausalLM"
+  std::string_view
+      model_type;            // "llama": of a config that names no architecture, the first of a type is meant
   std::string_view model;    // of the catalogue
   std::string_view variant;  // of the model, or a member of its family
   void (*read)(ConfigValues& values);

@@ -1,5 +1,6 @@
 #include "graphs/hugging_face/config_reader.h"
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 
@@ -24,14 +25,29 @@ std::string read_small_file(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-const Architecture& architecture_named(const JsonNode& node) {
+// The architecture whose `key` is the node's text. Throws SpecError that names the others, and what records
+// any network of transformers.
+const Architecture& architecture_by(std::string_view Architecture::*key, const JsonNode& node,
+                                    const std::string& expected) {
   const std::string name = node.text(kLongestName);
   std::vector<std::string> known;
   for (const Architecture& architecture : architectures()) {
-    if (architecture.name == name) return architecture;
-    known.emplace_back(architecture.name);
+    if (architecture.*key == name) return architecture;
+    if (std::ranges::find(known, architecture.*key) == known.end()) known.emplace_back(architecture.*key);
   }
-  node.fail("a known architecture" + did_you_mean(name, known) + "; known are " + joined(known));
+  node.fail(expected + did_you_mean(name, known) + "; known are " + joined(known) +
+            "; 'python -m tbdsim.hugging_face CONFIG -o my.step.json.gz' captures any other of transformers");
+}
+
+const Architecture& architecture_of(const JsonNode& root) {
+  if (root.is_map() && root.has("architectures") && !root.at("architectures").is_null()) {
+    const JsonNode names = root.at("architectures");
+    names.require_list(1, "a list of one architecture");
+    if (names.size() != 1) names.fail("a list of one architecture");
+    return architecture_by(&Architecture::name, names[0], "a known architecture");
+  }
+  if (!root.is_map() || !root.has("model_type")) root.fail("a map with a key architectures or model_type");
+  return architecture_by(&Architecture::model_type, root.at("model_type"), "a known type of model");
 }
 
 SpecTree scalar_of(const std::string& text) {
@@ -42,7 +58,9 @@ SpecTree scalar_of(const std::string& text) {
 
 bool is_config_file(const std::filesystem::path& path) {
   if (path.extension() != ".json") return false;
-  return read_small_file(path).find("\"architectures\"") != std::string::npos;
+  const std::string text = read_small_file(path);
+  return text.find("\"architectures\"") != std::string::npos ||
+         text.find("\"model_type\"") != std::string::npos;
 }
 
 HuggingFaceConfig read_config_file(const std::filesystem::path& path) {
@@ -51,11 +69,7 @@ HuggingFaceConfig read_config_file(const std::filesystem::path& path) {
     throw UsageError(path.string() + ": cannot be read; expected a config.json of at most 1 MiB");
   const JsonDocument document(path.string(), text, kDeepest, kMostValues);
   const JsonNode root = document.root();
-  if (!root.is_map() || !root.has("architectures")) root.fail("a map with a key architectures");
-  const JsonNode names = root.at("architectures");
-  names.require_list(1, "a list of one architecture");
-  if (names.size() != 1) names.fail("a list of one architecture");
-  const Architecture& architecture = architecture_named(names[0]);
+  const Architecture& architecture = architecture_of(root);
   ConfigValues values(root);
   architecture.read(values);
   return {path.string(), std::string(architecture.name), std::string(architecture.model),

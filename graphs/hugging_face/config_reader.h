@@ -17,7 +17,7 @@ struct HuggingFaceConfig {
   std::map<std::string, std::string> parameters;  // and sizes that replace the variant's
 };
 
-// True for a JSON file, not compressed, that names architectures.
+// True for a JSON file, not compressed, that names architectures or a type of model.
 [[nodiscard]] bool is_config_file(const std::filesystem::path& file);
 
 // Throws UsageError for a file that cannot be read or is too large; SpecError, which names the place, for an

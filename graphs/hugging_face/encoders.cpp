@@ -29,6 +29,17 @@ void roberta(ConfigValues& v) {
   v.set("sequence_length", std::min(positions - kPadding, kLongestByDefault));
 }
 
+// A classifier of sequences or of words; two classes where the config names none.
+void bert_classifier(ConfigValues& v) {
+  bert(v);
+  v.set("classes", v.entries("id2label", 2));
+}
+
+void roberta_classifier(ConfigValues& v) {
+  roberta(v);
+  v.set("classes", v.entries("id2label", 2));
+}
+
 void vit(ConfigValues& v) {
   const Heads heads = even_heads(v, "hidden_size", "num_attention_heads");
   const std::int64_t side = v.count("image_size", kMostWidth);

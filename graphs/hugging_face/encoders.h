@@ -9,6 +9,8 @@ namespace tbdsim::hugging_face {
 
 void bert(ConfigValues& v);
 void roberta(ConfigValues& v);
+void bert_classifier(ConfigValues& v);
+void roberta_classifier(ConfigValues& v);
 void vit(ConfigValues& v);
 void t5(ConfigValues& v);
 

@@ -1,7 +1,5 @@
 #include "graphs/hugging_face/open_decoders.h"
 
-#include <cmath>
-
 #include <fmt/format.h>
 
 #include "graphs/hugging_face/sizes.h"
@@ -11,6 +9,7 @@ namespace {
 
 constexpr std::int64_t kPair = 2;  // layers of Gemma 2 that alternate
 constexpr std::int64_t kSix = 6;   // of Gemma 3
+constexpr std::int64_t kFour = 4;  // of OLMo 3
 
 void set_biases(ConfigValues& v, bool queries, bool out, bool feed_forward) {
   v.set_flag("qkv_bias", queries);
@@ -18,21 +17,11 @@ void set_biases(ConfigValues& v, bool queries, bool out, bool feed_forward) {
   v.set_flag("bias", feed_forward);
 }
 
-// The features of a head that are turned by position, of `features`: the share that `key` or rope_parameters
-// give.
+// Writes how much of a head of `features` is turned by position.
 void set_turned(ConfigValues& v, std::string_view key, std::int64_t features, double otherwise) {
-  const double share = v.number(key, v.number_in("rope_parameters", "partial_rotary_factor", otherwise));
-  v.require(share > 0 && share <= 1, key, "a share of a head's features, above 0 and at most 1");
-  const auto rotated = static_cast<std::int64_t>(std::floor(share * static_cast<double>(features)));
-  v.require(rotated >= 2 && rotated % 2 == 0, key,
-            fmt::format("a share that is an even number of a head's {} features", features));
+  const std::int64_t rotated = turned_features(v, key, features, otherwise);
   v.set("rotated", rotated);
   v.set("turn", rotated < features ? "partly_turned" : "turned");
-}
-
-std::int64_t features_of_a_head(const ConfigValues& v) {
-  return v.count("head_dim", kMostWidth,
-                 v.count("hidden_size", kMostWidth) / v.count("num_attention_heads", kMostHeads));
 }
 
 // Rotary positions in whole heads, RMS norms, a gated feed-forward part, no biases.
@@ -50,6 +39,18 @@ void plain(ConfigValues& v, const Heads& heads, std::int64_t filters) {
   set_heads(v, heads);
   v.set("words", v.count("vocab_size", kMostWords));
   v.set("filters", filters);
+}
+
+// Writes groups of `size` layers, of which the last sees all positions before it and the others a window.
+void set_groups(ConfigValues& v, std::int64_t size) {
+  const std::int64_t layers = v.count("num_hidden_layers", kMostLayers);
+  v.require(layers >= size, "num_hidden_layers", fmt::format("{} or more: a group of them", size));
+  const std::int64_t rest = layers % size;
+  v.set("last_group", layers / size - 1);
+  if (rest > 0) v.set("last_rest", rest - 1);
+  v.set("last_windowed", size - 2);
+  v.set("window", v.count("sliding_window", kMostPositions, 0));
+  v.set("stack", rest > 0 ? "groups_and_rest" : "groups");
 }
 
 void require_full_heads(const ConfigValues& v) {
@@ -149,6 +150,11 @@ void olmo2(ConfigValues& v) {
   v.set("order", "post_norms");
 }
 
+void olmo3(ConfigValues& v) {
+  olmo2(v);
+  set_groups(v, kFour);
+}
+
 void olmoe(ConfigValues& v) {
   like_llama(v, false);
   v.require(!v.flag("attention_bias", false), "attention_bias", "false");
@@ -171,10 +177,32 @@ void granite(ConfigValues& v) {
   like_llama(v, true);
   v.require(!v.flag("attention_bias", false), "attention_bias", "false");
   v.require(!v.flag("mlp_bias", false), "mlp_bias", "false");
-  v.require(v.flag("tie_word_embeddings", true), "tie_word_embeddings", "true");
   v.set("embedded", "scaled_words");
   v.set("residual", "scaled_sum");
-  v.set("head", "scaled_head");
+  v.set("head", v.flag("tie_word_embeddings", true) ? "scaled_head" : "own_scaled_head");
+}
+
+void granite_moe(ConfigValues& v) {
+  granite(v);
+  v.set("feed_forward", "experts");
+  set_experts(v, "num_local_experts", "intermediate_size");
+}
+
+void helium(ConfigValues& v) {
+  like_llama(v, false);
+  v.require(!v.flag("attention_bias", false), "attention_bias", "false");
+  v.require(!v.flag("mlp_bias", false), "mlp_bias", "false");
+}
+
+void phi_moe(ConfigValues& v) {
+  like_llama(v, false);
+  const bool biased = v.flag("attention_bias", false);
+  set_biases(v, biased, biased, false);
+  v.require(!v.flag("tie_word_embeddings", false), "tie_word_embeddings", "false");
+  v.set("norm", "layer_norm");
+  v.set("head", v.flag("lm_head_bias", false) ? "biased_head" : "own_head");
+  v.set("feed_forward", "experts");
+  set_experts(v, "num_local_experts", "intermediate_size");
 }
 
 void glm(ConfigValues& v) {
@@ -209,14 +237,10 @@ void gemma2(ConfigValues& v) {
 
 void gemma3(ConfigValues& v) {
   gemma(v);
-  const std::int64_t layers = v.count("num_hidden_layers", kMostLayers);
   v.require(v.count("sliding_window_pattern", kMostLayers, kSix) == kSix, "sliding_window_pattern", "6");
-  v.set("last_group", layers / kSix - 1);
-  v.set("last_rest", layers % kSix - 1);
-  v.set("window", v.count("sliding_window", kMostPositions, 0));
+  set_groups(v, kSix);
   v.set("turn", "normed_and_turned");
   v.set("order", "sandwich");
-  v.set("stack", "sixes");
 }
 
 }  // namespace tbdsim::hugging_face

@@ -78,6 +78,28 @@ void gpt_oss(ConfigValues& v) {
   v.set("window", v.count("sliding_window", kMostPositions, 0));
 }
 
+namespace {
+
+// Writes layers of a plain feed-forward part, and behind them layers of experts beside one that all positions
+// use.
+void set_dense_and_mixed(ConfigValues& v) {
+  v.set("words", v.count("vocab_size", kMostWords));
+  v.set("filters", v.count("intermediate_size", kMostWidth));
+  set_experts(v, "n_routed_experts", "moe_intermediate_size");
+  v.set("shared_filters",
+        v.count("n_shared_experts", kMostHeads) * v.count("moe_intermediate_size", kMostWidth));
+  const std::int64_t layers = v.count("num_hidden_layers", kMostLayers);
+  const std::int64_t dense = v.count("first_k_dense_replace", kMostLayers);
+  v.require(dense < layers, "first_k_dense_replace", fmt::format("fewer than the {} layers", layers));
+  v.set("last_dense", dense - 1);
+  v.set("first_mixed", dense);
+  v.set("last_layer", layers - 1);
+  v.require(!v.flag("tie_word_embeddings", false), "tie_word_embeddings", "false");
+  set_length(v, "max_position_embeddings");
+}
+
+}  // namespace
+
 void deepseek(ConfigValues& v) {
   const std::int64_t heads = v.count("num_attention_heads", kMostHeads);
   const std::int64_t shared = v.count("qk_rope_head_dim", kMostWidth);
@@ -92,19 +114,23 @@ void deepseek(ConfigValues& v) {
   const std::int64_t query_latent = v.count("q_lora_rank", kMostWidth, 0);
   if (query_latent > 0) v.set("query_latent", query_latent);
   v.set("queries", query_latent > 0 ? "latent_queries" : "plain_queries");
-  v.set("words", v.count("vocab_size", kMostWords));
-  v.set("filters", v.count("intermediate_size", kMostWidth));
-  set_experts(v, "n_routed_experts", "moe_intermediate_size");
-  v.set("shared_filters",
-        v.count("n_shared_experts", kMostHeads) * v.count("moe_intermediate_size", kMostWidth));
-  const std::int64_t layers = v.count("num_hidden_layers", kMostLayers);
-  const std::int64_t dense = v.count("first_k_dense_replace", kMostLayers);
-  v.require(dense < layers, "first_k_dense_replace", fmt::format("fewer than the {} layers", layers));
-  v.set("last_dense", dense - 1);
-  v.set("first_mixed", dense);
-  v.set("last_layer", layers - 1);
-  v.require(!v.flag("tie_word_embeddings", false), "tie_word_embeddings", "false");
-  set_length(v, "max_position_embeddings");
+  set_dense_and_mixed(v);
+}
+
+void glm4_moe(ConfigValues& v) {
+  llama_heads(v);
+  set_dense_and_mixed(v);
+  v.set("rotated", turned_features(v, "partial_rotary_factor", features_of_a_head(v), 1.0 / 2));
+  v.set_flag("qkv_bias", v.flag("attention_bias", false));
+  v.set("attention", v.flag("use_qk_norm", false) ? "normed_attention" : "partly_turned_attention");
+}
+
+void dots1(ConfigValues& v) {
+  llama_heads(v);
+  set_dense_and_mixed(v);
+  v.require(!v.flag("attention_bias", false), "attention_bias", "false");
+  v.set("rotated", features_of_a_head(v));
+  v.set("attention", "normed_attention");
 }
 
 }  // namespace tbdsim::hugging_face

@@ -18,5 +18,7 @@ void qwen3_moe(ConfigValues& v);
 void qwen2_moe(ConfigValues& v);
 void gpt_oss(ConfigValues& v);
 void deepseek(ConfigValues& v);
+void glm4_moe(ConfigValues& v);
+void dots1(ConfigValues& v);
 
 }  // namespace tbdsim::hugging_face

@@ -1,6 +1,7 @@
 #include "graphs/hugging_face/sizes.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -53,6 +54,21 @@ void llama_like(ConfigValues& v, bool tied) {
   llama_heads(v, tied);
   v.set("filters", v.count("intermediate_size", kMostWidth));
   set_layers(v, "num_hidden_layers");
+}
+
+std::int64_t features_of_a_head(const ConfigValues& v) {
+  return v.count("head_dim", kMostWidth,
+                 v.count("hidden_size", kMostWidth) / v.count("num_attention_heads", kMostHeads));
+}
+
+std::int64_t turned_features(const ConfigValues& v, std::string_view key, std::int64_t features,
+                             double otherwise) {
+  const double share = v.number(key, v.number_in("rope_parameters", "partial_rotary_factor", otherwise));
+  v.require(share > 0 && share <= 1, key, "a share of a head's features, above 0 and at most 1");
+  const auto rotated = static_cast<std::int64_t>(std::floor(share * static_cast<double>(features)));
+  v.require(rotated >= 2 && rotated % 2 == 0, key,
+            fmt::format("a share that is an even number of a head's {} features", features));
+  return rotated;
 }
 
 void set_experts(ConfigValues& v, std::string_view number, std::string_view filters) {

@@ -32,6 +32,13 @@ void set_keep(ConfigValues& v, std::string_view key);
 void llama_heads(ConfigValues& v, bool tied = false);
 void llama_like(ConfigValues& v, bool tied = false);
 
+// The features of one head, by head_dim or as its share of the width.
+[[nodiscard]] std::int64_t features_of_a_head(const ConfigValues& v);
+// The features of a head that are turned by position, of `features`: the share that `key` or rope_parameters
+// give. Throws SpecError for a share outside 0 to 1 and for an odd number.
+[[nodiscard]] std::int64_t turned_features(const ConfigValues& v, std::string_view key, std::int64_t features,
+                                           double otherwise);
+
 // Experts of which each position uses some: their number and width by these keys.
 void set_experts(ConfigValues& v, std::string_view number, std::string_view filters);
 

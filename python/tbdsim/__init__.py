@@ -1,10 +1,11 @@
 """tbd-sim in Python: predicts the training of a network on any GPU, and captures a PyTorch training step without one.
 
-`capture` needs PyTorch (`pip install tbdsim[capture]`), `Table.to_pandas` needs pandas; everything else needs neither.
+`capture` and `capture_config` need PyTorch (`pip install tbdsim[capture]`), `Table.to_pandas` needs pandas; everything else needs neither.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .command_line import TbdSimError
@@ -17,22 +18,27 @@ from .tables import Row, Table
 
 if TYPE_CHECKING:
     from .capture_step import capture
+    from .hugging_face import capture_config
 
 __all__ = [
-    "CaptureError", "Row", "Step", "StepFileError", "Table", "TbdSimError", "capture", "compare", "doctor", "import_files",
-    "kernels", "list_of", "load", "max_batch", "memory", "observations", "plan", "predict", "predict_runs", "report", "scaling",
+    "CaptureError", "Row", "Step", "StepFileError", "Table", "TbdSimError", "capture", "capture_config", "compare", "doctor",
+    "import_files", "kernels", "list_of", "load", "max_batch", "memory", "observations", "plan", "predict", "predict_runs", "report", "scaling",
     "serve", "show", "sweep", "trace", "tta", "validate", "whatif",
 ]
 
 
+#: What needs PyTorch is imported when it is asked for: its name and module.
+_CAPTURES = {"capture": "capture_step", "capture_config": "hugging_face"}
+
+
 def __getattr__(name: str) -> Any:
-    if name != "capture":
+    if name not in _CAPTURES:
         raise AttributeError(f"module 'tbdsim' has no attribute '{name}'")
     try:
-        from .capture_step import capture
+        found = getattr(import_module(f".{_CAPTURES[name]}", __name__), name)
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
-        raise ImportError("tbdsim.capture needs PyTorch: pip install tbdsim[capture]") from error
-    globals()["capture"] = capture
-    return capture
+        raise ImportError(f"tbdsim.{name} needs PyTorch: pip install tbdsim[capture]") from error
+    globals()[name] = found
+    return found

@@ -70,7 +70,7 @@ TEST(HuggingFaceConfig, HasTheParametersOfItsClassInEveryForm) {
     EXPECT_EQ(parameters_of(config), std::stoll(parameters)) << config;
     ++configs;
   }
-  EXPECT_GE(configs, 25);
+  EXPECT_GE(configs, 38);
 }
 
 TEST(HuggingFaceConfig, TurnsTheShareOfAHeadThatItSays) {
@@ -96,6 +96,36 @@ TEST(HuggingFaceConfig, NamesTheNearestOfAnUnknownArchitecture) {
               ThrowsMessage<SpecError>(HasSubstr("a list of one architecture")));
   EXPECT_THAT([] { (void)read(R"({"architectures": "LlamaForCausalLM"})"); },
               ThrowsMessage<SpecError>(HasSubstr("a list of one architecture")));
+}
+
+// Configuration objects that were never part of a model name no architecture, or null.
+TEST(HuggingFaceConfig, IsTheFirstClassOfItsTypeWhereItNamesNoArchitecture) {
+  const std::string sizes = R"("hidden_size": 512, "num_attention_heads": 8, "intermediate_size": 1024,
+      "num_hidden_layers": 2, "vocab_size": 32000)";
+  EXPECT_EQ(read(R"({"model_type": "llama", )" + sizes + "}").architecture, "LlamaForCausalLM");
+  EXPECT_EQ(read(R"({"architectures": null, "model_type": "llama", )" + sizes + "}").architecture,
+            "LlamaForCausalLM");
+  EXPECT_THAT([] { (void)read(R"({"model_type": "lama"})"); },
+              ThrowsMessage<SpecError>(AllOf(HasSubstr("model_type"), HasSubstr("did you mean 'llama'"),
+                                             HasSubstr("python -m tbdsim.hugging_face"))));
+  EXPECT_THAT([] { (void)read(R"({"architectures": null})"); },
+              ThrowsMessage<SpecError>(HasSubstr("a key architectures or model_type")));
+}
+
+// Groups of layers with windows: 12 layers are two groups of six without a rest, which needed one before.
+TEST(HuggingFaceConfig, HasGroupsOfWindowsWithAndWithoutARest) {
+  const auto stack = [](int layers) {
+    return read(R"({"architectures": ["Gemma3ForCausalLM"], "hidden_size": 640, "num_attention_heads": 4,
+        "head_dim": 256, "intermediate_size": 2048, "vocab_size": 1024, "sliding_window": 512,
+        "num_hidden_layers": )" +
+                std::to_string(layers) + "}")
+        .parameters;
+  };
+  EXPECT_EQ(stack(12).at("stack"), "groups");
+  EXPECT_EQ(stack(12).at("last_group"), "1");
+  EXPECT_EQ(stack(14).at("stack"), "groups_and_rest");
+  EXPECT_EQ(stack(14).at("last_rest"), "1");
+  EXPECT_THAT([&] { (void)stack(5); }, ThrowsMessage<SpecError>(HasSubstr("6 or more")));
 }
 
 TEST(HuggingFaceConfig, RejectsSizesThatDoNotFit) {
@@ -125,6 +155,7 @@ TEST(HuggingFaceConfig, RejectsWhatTheFamilyDoesNotHave) {
 TEST(HuggingFaceConfig, IsToldFromAStepFile) {
   const test::TempDir directory;
   EXPECT_TRUE(is_config_file(directory.write("config.json", R"({"architectures": []})")));
+  EXPECT_TRUE(is_config_file(directory.write("own.json", R"({"model_type": "llama"})")));
   EXPECT_FALSE(is_config_file(directory.write("mine.step.json", R"({"format": "tbdsim step"})")));
   EXPECT_FALSE(is_config_file(directory.write("model.yaml", "title: \"architectures\"")));
 }
