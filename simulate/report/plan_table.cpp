@@ -59,24 +59,25 @@ Cell seconds_cell(Seconds time) { return number_cell(time.si(), to_text(time)); 
 Cell gib_cell(Bytes bytes) { return number_cell(bytes.si(), fmt::format("{:.1f}", in_unit(bytes, "GiB"))); }
 Cell share_cell(Seconds part, const LayoutPrediction& p) { return bare_percent_cell(part / p.step, 1); }
 
-const std::vector<Column> kColumns = {
-    {"list", ""},  // best or front
-    {"layout", "layout"},
-    {"step_time", "step", true},
-    {"tokens_per_second", "tokens/s", true},
-    {"tokens_per_second_low", ""},
-    {"tokens_per_second_high", ""},
-    {"interval", "+- %", true},
-    {"mfu", "MFU", true},
-    {"exposed_share", "comm.", true},
-    {"bubble_share", "bubble", true},
-    {"recompute_share", "again", true},
-    {"memory", "GiB", true},
-    {"headroom", "free", true},
-    {"cost_per_token", "USD/Gtoken", true},
-};
+// Columns of layouts; rates and rents are of what the job counts.
+std::vector<Column> columns_of(const ResolvedJob& job) {
+  return {{"list", ""},  // best or front
+          {"layout", "layout"},
+          {"step_time", "step", true},
+          {"tokens_per_second", job.counted() + "s/s", true},
+          {"tokens_per_second_low", ""},
+          {"tokens_per_second_high", ""},
+          {"interval", "+- %", true},
+          {"mfu", "MFU", true},
+          {"exposed_share", "comm.", true},
+          {"bubble_share", "bubble", true},
+          {"recompute_share", "again", true},
+          {"memory", "GiB", true},
+          {"headroom", "free", true},
+          {"cost_per_token", "USD/G" + job.counted(), true}};
+}
 
-// Rent of all GPUs for a token; no value where the GPU has no price.
+// Rent of all GPUs for one of what the job counts; no value where the GPU has no price.
 Cell cost_cell(const JobPrediction& p) {
   const std::optional<double> each = find_layout_metric("cost_per_token").value(p);
   return each ? number_cell(*each, fmt::format("{:.0f}", *each * kGiga)) : none_cell();
@@ -187,7 +188,7 @@ std::vector<Table> plan_tables(const Plan& plan, const ResolvedJob& job) {
   Table best;
   best.name = "layouts";
   best.preface = {title_of(job), fmt::format("{} legal layouts, {} fit", plan.searched, plan.fitting)};
-  best.columns = kColumns;
+  best.columns = columns_of(job);
   for (const LayoutPrediction& p : plan.best) best.rows.push_back(row_of("best", p, job));
   if (plan.best.empty() && !plan.smallest.empty()) {
     best.rows.push_back(row_of("smallest", plan.smallest[0], job));
@@ -196,11 +197,13 @@ std::vector<Table> plan_tables(const Plan& plan, const ResolvedJob& job) {
   add_assumptions(best, job);
   add_lines(
       best.notes,
-      "+- %: 80 % of measured steps are expected within; comm.: exposed collectives and sends; bubble: "
-      "stages "
-      "wait for one another; again: recomputation; each in % of the step. GiB: memory of the fullest GPU as "
-      "nvidia-smi shows it; free: what it has more. USD/Gtoken: rent of all GPUs for 10^9 tokens, on "
-      "demand.");
+      fmt::format(
+          "+- %: 80 % of measured steps are expected within; comm.: exposed collectives and sends; bubble: "
+          "stages wait for one another; again: recomputation; each in % of the step. GiB: memory of the "
+          "fullest "
+          "GPU as nvidia-smi shows it; free: what it has more. USD/G{0}: rent of all GPUs for 10^9 {0}s, on "
+          "demand.",
+          job.counted()));
   if (plan.best.size() > 1) {
     const std::string why = reason(plan.best[0], plan.best[1]);
     add_lines(best.notes, fmt::format("The first is {}.", why));
@@ -210,7 +213,7 @@ std::vector<Table> plan_tables(const Plan& plan, const ResolvedJob& job) {
     Table front;
     front.name = "layouts";
     front.preface = {"", "Less memory costs time: no other layout is as fast with as little"};
-    front.columns = kColumns;
+    front.columns = columns_of(job);
     for (const LayoutPrediction& p : plan.pareto) front.rows.push_back(row_of("front", p, job));
     tables.push_back(std::move(front));
   }
@@ -245,9 +248,10 @@ std::vector<Table> layout_tables(const JobPrediction& prediction) {
   table.preface = {
       title_of(job),
       fmt::format("{}, {} micro-batches", to_text(p.layout), micro_batches(p.layout, job.inputs.job)),
-      fmt::format("{} a step, {:.0f} tokens/s (80 %: {:.0f} to {:.0f}), {:.0f} tokens/s a GPU, MFU {:.1f} %",
-                  to_text(p.step), p.tokens_per_second, prediction.tokens_interval().low,
-                  prediction.tokens_interval().high, p.tokens_per_second / gpus, kPercent * p.mfu)};
+      fmt::format("{} a step, {:.0f} {}s/s (80 %: {:.0f} to {:.0f}), {:.0f} {}s/s a GPU, MFU {:.1f} %",
+                  to_text(p.step), p.tokens_per_second, job.counted(), prediction.tokens_interval().low,
+                  prediction.tokens_interval().high, p.tokens_per_second / gpus, job.counted(),
+                  kPercent * p.mfu)};
   table.columns = kPartColumns;
   for (const NamedPart& part : kParts)
     table.rows.push_back(

@@ -172,10 +172,10 @@ Section layouts_section(const PlanPageData& data) {
 
 std::vector<std::string> summary_of(const PlanPageData& data) {
   const JobPrediction& p = data.shown;
-  std::vector<std::string> lines = {
-      fmt::format("{}: {} a step, {:.0f} tokens/s (80 %: {:.0f} to {:.0f}), MFU {:.1f} %",
-                  to_text(p.layout.layout), to_text(p.layout.step), p.layout.tokens_per_second,
-                  p.tokens_interval().low, p.tokens_interval().high, kPercent * p.layout.mfu)};
+  std::vector<std::string> lines = {fmt::format(
+      "{}: {} a step, {:.0f} {}s/s (80 %: {:.0f} to {:.0f}), MFU {:.1f} %", to_text(p.layout.layout),
+      to_text(p.layout.step), p.layout.tokens_per_second, data.job->counted(), p.tokens_interval().low,
+      p.tokens_interval().high, kPercent * p.layout.mfu)};
   for (const Assumption& a : data.job->assumed)
     lines.push_back(fmt::format("assumed {}: {} ({})", a.what, a.value, a.why));
   lines.emplace_back("Everything here is predicted by tbd-sim " TBDSIM_VERSION ", nothing measured.");
