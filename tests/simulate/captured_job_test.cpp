@@ -138,6 +138,7 @@ TEST(CapturedPlan, SearchesDdpAndFsdp) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("512 images, amp, pytorch"), HasSubstr("dp 16 mbs 32 "),
                                 HasSubstr("zero 3 over 8"), HasSubstr("18 legal layouts")));
+  EXPECT_THAT(result.out, AllOf(HasSubstr("images/s"), HasSubstr("USD/Gimage"), Not(HasSubstr("token"))));
 }
 
 TEST_F(LayoutsTest, FourBitsAreFasterWhereThereAreSuchTensorCores) {
