@@ -55,15 +55,18 @@ Scenario scenario_of(const Submission& s, const BenchmarkRules& benchmark, const
   Cluster cluster = cluster_of(s, rules);
   cluster.method = benchmark.exchange;
   const auto variant = benchmark.variants.find(s.gpu);
+  TrainingChoices training;
+  training.accumulate = s.accumulate;
+  const auto parts = static_cast<double>(s.gpus * s.accumulate);
   return {.model = benchmark.model,
           .framework = benchmark.framework,
           .gpu = s.gpu,
-          .batch = std::max<std::int64_t>(
-              1, std::llround(samples_of_batch(s, benchmark) / static_cast<double>(s.gpus))),
+          .batch = std::max<std::int64_t>(1, std::llround(samples_of_batch(s, benchmark) / parts)),
           .variant = variant == benchmark.variants.end() ? benchmark.variant : variant->second,
           .precision = precision_of(rules, benchmark, s.precision, s.gpu),
           .target = benchmark.target,
           .sizes = benchmark.sizes,
+          .training = training,
           .cluster = cluster};
 }
 
