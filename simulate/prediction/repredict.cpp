@@ -54,8 +54,8 @@ Prediction with_cluster(Prediction p, const Cluster& cluster, std::optional<Sync
   p.sync = std::move(plan);
   if (shared_update) {  // among other ranks
     for (Iteration& iteration : p.iterations) {
-      iteration.timeline = simulate_timeline(
-          *iteration.step, iteration.costs, static_cast<double>(iteration.batch), p.framework->launch_model);
+      iteration.timeline = simulate_timeline(*iteration.step, iteration.costs,
+                                             static_cast<double>(iteration.batch), p.framework->launch_model);
     }
   }
   predict_sync(p);

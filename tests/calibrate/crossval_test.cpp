@@ -64,8 +64,9 @@ TEST(LargestBatch, IsExtrapolatedTo) {
       record.phase = "forward";
       record.generation = "cudnn6";
       record.shape = {.batch = batch, .hidden = hidden, .layers = 1, .directions = 1, .steps = 25};
-      record.time_s = kernel_time<RecurrentFamily>(std::get<RecurrentCall>(*call_of(record)), hardware,
-                                                   {expected_clock(gpus().at("titanxp"), MathType::fp32).mean, 1}, parameters)
+      record.time_s = kernel_time<RecurrentFamily>(
+                          std::get<RecurrentCall>(*call_of(record)), hardware,
+                          {expected_clock(gpus().at("titanxp"), MathType::fp32).mean, 1}, parameters)
                           .parts.total;
       records.push_back(record);
     }

@@ -71,8 +71,8 @@ TEST(PowerShare, OfBoardsWithLessPower) {
   EXPECT_EQ(power_share(gpu("titanxp"), MathType::fp16), 1) << "no two boards to compare";
 }
 
-// Tensor cores draw less for an operation than fp32 lanes: a T4 has 0.66 of its peak in half precision by the watts of an
-// RTX 2080 Ti, 2.38 for each SM and GHz (DeepBench: 0.65), and 0.49 in fp32; an L4 0.64 and 0.30.
+// Tensor cores draw less for an operation than fp32 lanes: a T4 has 0.66 of its peak in half precision by the
+// watts of an RTX 2080 Ti, 2.38 for each SM and GHz (DeepBench: 0.65), and 0.49 in fp32; an L4 0.64 and 0.30.
 TEST(ExpectedClock, OfTensorCoresOnSmallBoards) {
   EXPECT_NEAR(expected_clock(gpu("t4"), MathType::fp16).mean, 0.92 * clock_at(70 / (40 * 1.59) / 2.38), 1e-9);
   EXPECT_NEAR(expected_clock(gpu("t4"), MathType::fp16).mean, 0.651, 0.02);

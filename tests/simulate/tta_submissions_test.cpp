@@ -291,7 +291,9 @@ TEST(Submissions, ReadsATable) {
 }
 
 TEST(Submissions, ReadsPartsOfABatch) {
-  std::istringstream in("benchmark,gpu,gpus,nodes,global_batch,grad_accum,samples_per_s,tta_mean_s\nbert_large,l4,6,1,240,2,,1\n");
+  std::istringstream in(
+      "benchmark,gpu,gpus,nodes,global_batch,grad_accum,samples_per_s,tta_mean_s\nbert_large,l4,6,1,240,2,,"
+      "1\n");
   EXPECT_EQ(read_submissions(in, "runs.csv", rules()).at(0).accumulate, 2);
 }
 
