@@ -236,7 +236,7 @@ TEST(Submissions, PrecisionsMayDependOnTheGpu) {
 // The first rounds lack kernels that were tuned for later ones.
 TEST(Submissions, EarlierRoundsHaveTheirOwnCode) {
   const SuiteRules of = rules();
-  EXPECT_EQ(benchmark_in(of, "bert_large", "v1.0").framework, "pytorch_mlperf");
+  EXPECT_EQ(benchmark_in(of, "bert_large", "v1.0").framework, "pytorch_mlperf_bert");
   EXPECT_EQ(benchmark_in(of, "bert_large", "v0.7").framework, "pytorch_ngc_1_6");
   EXPECT_EQ(benchmark_in(of, "bert_large", "v1.0").sizes.at("sequence_length"), 256);
   EXPECT_EQ(benchmark_in(of, "bert_large", "v0.7").sizes.at("sequence_length"), 512);
