@@ -22,8 +22,8 @@ from collections import defaultdict
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[2] / "../shared/reference/tta"
-COLUMNS = ["id", "benchmark", "round", "target", "gpu", "gpus", "nodes", "global_batch", "grad_accum", "network", "precision", "samples_per_s",
-           "tta_mean_s", "tta_cv", "runs_ok", "samples_mean", "split"]
+COLUMNS = ["id", "benchmark", "round", "target", "gpu", "gpus", "nodes", "global_batch", "grad_accum", "network", "precision",
+           "samples_per_s", "tta_mean_s", "tta_cv", "runs_ok", "samples_mean", "split"]
 UNFAIR = ("open_division", "rate_from_whole_run", "audit_")
 
 # Models of the traces: network, variant, framework, precision, steps of every sequence. DeepSpeech2 hears CMU ARCTIC, 1,132
