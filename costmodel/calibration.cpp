@@ -107,7 +107,7 @@ bool knows_instructions(std::size_t family) {
 // else from the data sheet.
 void set_sustained(FamilyModel& model, std::size_t family, const GpuSpec& gpu, MathType math) {
   const ProfileBlock& block = *model.block;
-  const Prior expected = expected_clock(gpu);
+  const Prior expected = expected_clock(gpu, math);
   model.hardware = hardware_of(gpu, math);
   const double reference = block.clock_of_expected ? expected.mean : 1;
   model.sustained = {.clock = block.clock * reference, .bandwidth = block.bandwidth};
@@ -115,7 +115,7 @@ void set_sustained(FamilyModel& model, std::size_t family, const GpuSpec& gpu, M
   // In blocks of older GPUs instruction_share lowers the whole clock instead, below.
   if (math == MathType::tf32 && (block.own || instruction_share(gpu, block.capability) == 1))
     model.hardware.across_k = tf32_across_k(gpu);
-  if (block.clock_of_expected) model.hardware.power = small_board_limit(gpu);
+  if (block.clock_of_expected) model.hardware.power = limit_of_unmeasured(gpu, math);
   if (model.measured_on_this_gpu) {
     if (model.hardware.tensor_cores) set_power(model, gpu, math);
     return;
@@ -123,15 +123,10 @@ void set_sustained(FamilyModel& model, std::size_t family, const GpuSpec& gpu, M
   if (block.own) {  // the profile is another GPU's, whose clock is not this one's
     model.sustained.clock = expected.mean;
     model.clock_sd = expected.sd;
-    model.hardware.power = small_board_limit(gpu);
+    model.hardware.power = limit_of_unmeasured(gpu, math);
   }
-  if (model.hardware.tensor_cores) {
-    const bool may_be_older = !block.own && !knows_instructions(family);
-    model.sustained.clock *=
-        power_share(gpu, math) * (may_be_older ? instruction_share(gpu, block.capability) : 1);
-    const PowerLimit limit = limit_of_unmeasured(gpu, math);
-    if (limit.exponent == kCubeRoot) model.hardware.power = limit;
-  }
+  const bool may_be_older = model.hardware.tensor_cores && !block.own && !knows_instructions(family);
+  if (may_be_older) model.sustained.clock *= instruction_share(gpu, block.capability);
 }
 
 // The table of grid work of a family that has grids; null for other families.

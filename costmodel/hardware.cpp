@@ -50,7 +50,7 @@ double rate_share(const GpuSpec& gpu, MathType asked) {
 double power_share(const GpuSpec& gpu, MathType math) {
   if (!has_tensor_cores(gpu, math)) return 1;
   const double full = power_of(gpu).full_board;
-  if (full == 0 || gpu.tdp.si() < kUnthrottledWatts) return 1;
+  if (full == 0) return 1;
   return std::min(1.0, clock_of_power(watts_of_each(gpu, math), full));
 }
 
@@ -97,12 +97,13 @@ PowerLimit small_board_limit(const GpuSpec& gpu) {
 }
 
 PowerLimit limit_of_unmeasured(const GpuSpec& gpu, MathType math) {
-  const double share = power_share(gpu, math);
-  return share < 1 ? PowerLimit{share, kCubeRoot} : small_board_limit(gpu);
+  if (!has_tensor_cores(gpu, math)) return small_board_limit(gpu);
+  return {power_share(gpu, math), kCubeRoot};
 }
 
-Prior expected_clock(const GpuSpec& gpu) {
+Prior expected_clock(const GpuSpec& gpu, MathType math) {
   const Prior unlimited = unlimited_clock(gpu);
+  if (has_tensor_cores(gpu, math)) return {unlimited.mean * power_share(gpu, math), unlimited.sd};
   const bool by_rule = !gpu.sustained_share && follows_power(gpu) && gpu.tdp.si() < kUnthrottledWatts;
   return {unlimited.mean * small_board_limit(gpu).clock_share, by_rule ? 0.25 : unlimited.sd};
 }

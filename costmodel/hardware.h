@@ -22,16 +22,17 @@ struct Prior {
 };
 
 // Expected share of the quoted peak in large GEMMs on an unmeasured GPU. A GPU's file may give a measured
-// `sustained_share` (below 150 W at most the power limit below). Else, from DeepBench and NeuSight tables:
-// 0.92 for GPUs of 150 W and more from Pascal on (0.78-0.99 measured); 1 for GeForce cards, which exceed
-// their quoted boost clock while they are cool (0.99 measured on a GTX 1080 Ti); below 150 W min(0.92, eta *
-// W / peak), where eta in GFLOP/J is 57 (Maxwell, Pascal, Turing: a T4 and a P4), 77 (Volta, Ampere, Hopper)
-// or 126 (Ada: an L4; Blackwell is taken as Ada), W is the board's power and peak its fp32 rate; 0.40 for
-// Kepler, whose base clock is 0.64 of the boost clock and whose schedulers feed 128 of 192 lanes without dual
-// issue.
-[[nodiscard]] Prior expected_clock(const GpuSpec& gpu);
+// `sustained_share`. Else, from DeepBench and NeuSight tables: 0.92 for GPUs from Pascal on (0.78-0.99
+// measured); 1 for GeForce cards, which exceed their quoted boost clock while they are cool (0.99 measured on
+// a GTX 1080 Ti); 0.40 for Kepler, whose base clock is 0.64 of the boost clock and whose schedulers feed 128
+// of 192 lanes without dual issue. Times power_share() for tensor cores; without them times
+// small_board_limit().
+[[nodiscard]] Prior expected_clock(const GpuSpec& gpu, MathType math);
 
-// Clock over the one that power would not limit, of boards below 150 W: what expected_clock includes of it.
+// Clock over the one that power would not limit, without tensor cores: of boards below 150 W at most eta * W
+// / (peak * that clock), where eta in GFLOP/J is 57 (Maxwell, Pascal, Turing: a T4 and a P4), 77 (Volta,
+// Ampere, Hopper) or 126 (Ada: an L4; Blackwell is taken as Ada), W is the board's power and peak its fp32
+// rate. What expected_clock includes of it.
 [[nodiscard]] PowerLimit small_board_limit(const GpuSpec& gpu);
 
 // Sustained tensor-core clock relative to the largest board of the same architecture, by the watts per SM and
@@ -43,8 +44,9 @@ struct Prior {
 // Power grows with the cube of the clock but for a part, which is memory, leakage and what else does not
 // follow it. 0.15: large bf16 products on an A100 PCIe 80 GB of 300 W (SimuMax) reach 0.89 of what they do on
 // the SXM board of 400 W (aiconfigurator), 237 and 265 TFLOP/s at the 90th percentile. BERT takes 1.12
-// to 1.14 times as long on an A100 PCIe of 250 W, three fifths of it products (0.83 here). 1 for boards below
-// 150 W, whose power limits expected_clock, and without tensor cores.
+// to 1.14 times as long on an A100 PCIe of 250 W, three fifths of it products (0.83 here). A T4 of 70 W, by
+// this 0.66 of its peak in half precision, has 0.65 in products and 0.66 in convolutions (DeepBench). 1
+// without tensor cores.
 [[nodiscard]] double power_share(const GpuSpec& gpu, MathType math);
 
 inline constexpr double kCubeRoot =

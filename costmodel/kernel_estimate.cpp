@@ -139,7 +139,7 @@ FormulaModel estimate_unfitted_attention(const AttentionCall& call, MathType mat
   constexpr double kSpread = 0.3;  // of ln(time); estimate
   Hardware hardware = hardware_of(*calibration.gpu, math);
   hardware.power = limit_of_unmeasured(*calibration.gpu, math);
-  const double clock = expected_clock(*calibration.gpu).mean * power_share(*calibration.gpu, math);
+  const double clock = expected_clock(*calibration.gpu, math).mean;
   set_cost(Choice{.algorithm = Algorithm::attention}, unfitted_attention_time(call, hardware, clock), 0,
            cost);
   cost.provenance = Provenance::modelled;

@@ -136,6 +136,9 @@ struct Lowering {
   // Optional keys of a framework's file, with their defaults.
   Variables variables = Variables::device;
   ClipDecision clip_decision = ClipDecision::device;
+  // Where several layers read an output: the kernel of each further one's gradient adds to the sum, or a
+  // kernel of its own does.
+  GradientAccumulation branch_gradients = GradientAccumulation::added;
   Composition gelu = Composition::fused;
   Composition lrn = Composition::fused;
   SavedMatmulInputs product_keeps = SavedMatmulInputs::needed;

@@ -41,6 +41,8 @@ void read_keys(FindKey key, Lowering& lowering) {
 void read_further_keys(SpecMap& m, Lowering& lowering) {
   if (const auto node = m.find("variables"))
     lowering.variables = static_cast<Variables>(node->one_of(kVariablesNames));
+  if (const auto node = m.find("branch_gradients"))
+    lowering.branch_gradients = static_cast<GradientAccumulation>(node->one_of(kGradientAccumulationNames));
   if (const auto node = m.find("clip_decision"))
     lowering.clip_decision = static_cast<ClipDecision>(node->one_of(kClipDecisionNames));
   if (const auto node = m.find("half_layout"))

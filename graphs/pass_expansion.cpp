@@ -221,7 +221,8 @@ bool PassExpansion::gathers(const std::vector<Gradient>& gradients) {
   return gradients.size() > 1 || (gradients.size() == 1 && gradients[0].parts > 1);
 }
 
-// Gradients of the whole are added, gradients of parts put in their places.
+// Gradients of the whole are added, gradients of parts put in their places. What stands for the additions of
+// kernels that add to the sum themselves (beta = 1) reads the sum, and writes nothing.
 Kernel PassExpansion::sum_of_gradients(const Shape& shape, const std::vector<Gradient>& gradients) const {
   Size read;
   std::int64_t whole = 0;
@@ -230,6 +231,11 @@ Kernel PassExpansion::sum_of_gradients(const Shape& shape, const std::vector<Gra
     if (gradient.parts == 1) ++whole;
   }
   const bool adds = whole > 0;
+  const bool in_place = how_.lowering.branch_gradients == GradientAccumulation::in_place;
+  if (in_place && whole == std::ssize(gradients)) {
+    return memory_kernel(KernelKind::elementwise, Phase::backward_data, "gradient_sum", shape, whole - 1,
+                         stored_bytes(shape, how_.precision) * (whole - 1), Size{});
+  }
   return memory_kernel(
       KernelKind::elementwise, Phase::backward_data, adds ? "gradient_sum" : "gradient_concat", shape,
       adds ? std::max<std::int64_t>(1, whole - 1) : 0, read, stored_bytes(shape, how_.precision));

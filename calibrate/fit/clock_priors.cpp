@@ -51,9 +51,7 @@ ClockPriors clock_priors(std::span<const Record> records, const GpuSpecs& gpus) 
     for (std::size_t m = 0; m < kMathTypeCount; ++m) {
       const auto math = static_cast<MathType>(m);
       if (!gpu.math[m] && !gpu.computes_in[m]) continue;
-      Prior clock = expected_clock(gpu);
-      clock.mean *= power_share(gpu, math);
-      clocks.expected[clock_key(name, kMathTypeNames[m])] = clock;
+      clocks.expected[clock_key(name, kMathTypeNames[m])] = expected_clock(gpu, math);
     }
   }
   return clocks;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "costmodel/kernel_estimate.h"
 #include "costmodel/step_power.h"
 #include "simulate/memory/fragments.h"
 #include "simulate/prediction/host_input.h"
@@ -78,6 +79,18 @@ Seconds own_copies(const Iteration& iteration, const LaunchModel& launch_model) 
   return std::max(Seconds(0), iteration.timeline.iteration - without.iteration);
 }
 
+// The iteration's kernels in time where each of so many ranks updates its share of the parameters: kernels of
+// the update take that share of their time, their launch at least.
+Timeline sharing_update(const Iteration& iteration, std::int64_t ranks, const LaunchModel& launch_model) {
+  std::vector<KernelCost> costs = iteration.costs;
+  for (std::size_t k = 0; k < costs.size(); ++k) {
+    const Kernel& kernel = iteration.step->kernels[k];
+    if (kernel.phase != Phase::update || kernel.kind == KernelKind::transfer) continue;
+    scale_within(costs[k], 1 / static_cast<double>(ranks), costs[k].overhead.si());
+  }
+  return simulate_timeline(*iteration.step, costs, static_cast<double>(iteration.batch), launch_model);
+}
+
 }  // namespace
 
 void predict_sync(Prediction& p) {
@@ -85,6 +98,8 @@ void predict_sync(Prediction& p) {
   for (Iteration& iteration : p.iterations) {
     iteration.sync = {};
     if (!p.sync) continue;
+    if (p.sync->method->shards_update)
+      iteration.timeline = sharing_update(iteration, p.ranks(), p.framework->launch_model);
     const bool servers = p.sync->method->reduction_site == ReductionSite::host_servers;
     iteration.sync = simulate_sync(*iteration.step, iteration.timeline, static_cast<double>(iteration.batch),
                                    gradient_width(p), *p.gpu, *p.sync,

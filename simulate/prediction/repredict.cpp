@@ -50,7 +50,14 @@ Prediction with_rates(Prediction p, std::shared_ptr<const GpuSpec> gpu, Estimate
 Prediction with_cluster(Prediction p, const Cluster& cluster, std::optional<SyncPlan> plan, double cores) {
   p.scenario.cluster = cluster;
   p.cores = cores;
+  const bool shared_update = p.sync && p.sync->method->shards_update;
   p.sync = std::move(plan);
+  if (shared_update) {  // among other ranks
+    for (Iteration& iteration : p.iterations) {
+      iteration.timeline = simulate_timeline(*iteration.step, iteration.costs,
+                                             static_cast<double>(iteration.batch), p.framework->launch_model);
+    }
+  }
   predict_sync(p);
   predict_memory(p);
   return p;

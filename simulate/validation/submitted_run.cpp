@@ -55,15 +55,18 @@ Scenario scenario_of(const Submission& s, const BenchmarkRules& benchmark, const
   Cluster cluster = cluster_of(s, rules);
   cluster.method = benchmark.exchange;
   const auto variant = benchmark.variants.find(s.gpu);
+  TrainingChoices training;
+  training.accumulate = s.accumulate;
+  const auto parts = static_cast<double>(s.gpus * s.accumulate);
   return {.model = benchmark.model,
           .framework = benchmark.framework,
           .gpu = s.gpu,
-          .batch = std::max<std::int64_t>(
-              1, std::llround(samples_of_batch(s, benchmark) / static_cast<double>(s.gpus))),
+          .batch = std::max<std::int64_t>(1, std::llround(samples_of_batch(s, benchmark) / parts)),
           .variant = variant == benchmark.variants.end() ? benchmark.variant : variant->second,
           .precision = precision_of(rules, benchmark, s.precision, s.gpu),
           .target = benchmark.target,
           .sizes = benchmark.sizes,
+          .training = training,
           .cluster = cluster};
 }
 
@@ -96,6 +99,13 @@ SubmittedRun data_parallel_run(const Submission& s, const BenchmarkRules& benchm
   return run;
 }
 
+// True if the scripts of a round and a sort of GPU are those of this submission.
+bool is_of(const ScriptedLayout& layout, const Submission& s) {
+  const bool of_round = layout.round.empty() || layout.round == s.round;
+  const bool of_gpu = layout.gpu.empty() || layout.gpu == s.gpu;
+  return of_round && of_gpu && layout.gpus <= s.gpus && s.gpus <= layout.most;
+}
+
 JobRequest job_of(const Submission& s, const BenchmarkRules& benchmark, const SuiteRules& rules) {
   JobRequest request;
   request.model = benchmark.model;
@@ -109,7 +119,7 @@ JobRequest job_of(const Submission& s, const BenchmarkRules& benchmark, const Su
   request.job.global_batch = s.global_batch;
   for (const auto& [key, value] : benchmark.job) set_job(request, key, value);
   for (const ScriptedLayout& layout : benchmark.layouts) {
-    if (layout.round != s.round || layout.gpus != s.gpus) continue;
+    if (!is_of(layout, s)) continue;
     for (const auto& [key, value] : layout.settings) set_job(request, key, value);
   }
   return request;

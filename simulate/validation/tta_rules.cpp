@@ -49,13 +49,15 @@ JobSettings read_settings(SpecMap& m, std::span<const std::string_view> read = {
 }
 
 std::vector<ScriptedLayout> read_layouts(const SpecNode& node) {
-  constexpr std::string_view kOfLayout[] = {"round", "gpus"};
+  constexpr std::string_view kOfLayout[] = {"round", "gpu", "gpus", "most"};
   std::vector<ScriptedLayout> layouts;
   for (const SpecNode& item : node.list()) {
     item.map([&](SpecMap& m) {
       ScriptedLayout& layout = layouts.emplace_back();
-      layout.round = m.at("round").text();
-      layout.gpus = m.at("gpus").count(1, kMostGpus);
+      if (const auto round = m.find("round")) layout.round = round->text();
+      if (const auto gpu = m.find("gpu")) layout.gpu = gpu->text();
+      layout.gpus = layout.most = m.at("gpus").count(1, kMostGpus);
+      if (const auto most = m.find("most")) layout.most = most->count(layout.gpus, kMostGpus);
       layout.settings = read_settings(m, kOfLayout);
     });
   }

@@ -17,10 +17,10 @@ namespace tbdsim {
 // Keys and values of set_job().
 using JobSettings = std::vector<std::pair<std::string, std::string>>;
 
-// How the scripts of a round lay out a decoder on so many GPUs.
+// How the scripts of a round lay out a decoder on GPUs of a sort, `gpus` to `most` of them.
 struct ScriptedLayout {
-  std::string round;
-  std::int64_t gpus = 1;
+  std::string round, gpu;  // empty: of any
+  std::int64_t gpus = 1, most = 1;
   JobSettings settings;
 };
 

@@ -117,6 +117,7 @@ Submission submission_of(const Row& row, const SuiteRules& rules) {
   s.gpus = row.count("gpus");
   s.nodes = row.count("nodes");
   s.global_batch = row.count("global_batch");
+  if (!row.text_or("grad_accum", "").empty()) s.accumulate = row.count("grad_accum");
   s.samples_per_s = row.number("samples_per_s").value_or(0);
   s.samples = row.number("samples_mean");
   if (!row.text_or("runs_ok", "").empty()) s.runs = row.count("runs_ok");

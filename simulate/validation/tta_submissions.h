@@ -21,6 +21,7 @@ struct Submission {
   std::string target;            // as the table calls it; empty: that of the rules
   std::int64_t gpus = 1, nodes = 1;
   std::int64_t global_batch = 1;     // in the benchmark's unit, samples or tokens
+  std::int64_t accumulate = 1;       // parts of a GPU's batch whose gradients are added up before an update
   std::optional<std::int64_t> runs;  // whose mean the time is; none: as many as the rules count
   double spread = 0;                 // standard deviation of those runs' times over their mean
   double samples_per_s = 0;          // 0: not known

@@ -20,7 +20,7 @@ const GpuSpecs& gpus() {
 test::Truth expected_truth() {
   test::Truth truth;
   for (const Parameter& parameter : GemmFamily::parameters) truth.parameters.push_back(parameter.start);
-  for (const auto& [name, gpu] : gpus()) truth.rates[name] = {expected_clock(gpu).mean, 1};
+  for (const auto& [name, gpu] : gpus()) truth.rates[name] = {expected_clock(gpu, MathType::fp32).mean, 1};
   return truth;
 }
 
@@ -64,8 +64,9 @@ TEST(LargestBatch, IsExtrapolatedTo) {
       record.phase = "forward";
       record.generation = "cudnn6";
       record.shape = {.batch = batch, .hidden = hidden, .layers = 1, .directions = 1, .steps = 25};
-      record.time_s = kernel_time<RecurrentFamily>(std::get<RecurrentCall>(*call_of(record)), hardware,
-                                                   {expected_clock(gpus().at("titanxp")).mean, 1}, parameters)
+      record.time_s = kernel_time<RecurrentFamily>(
+                          std::get<RecurrentCall>(*call_of(record)), hardware,
+                          {expected_clock(gpus().at("titanxp"), MathType::fp32).mean, 1}, parameters)
                           .parts.total;
       records.push_back(record);
     }

@@ -185,6 +185,21 @@ TEST(TrainingStep, ThreeReadersOfOneTensor) {
                                                         Life{TensorRole::gradient_map, 0, {0, 128}, 5, 7}));
 }
 
+// The same where kernels add to the sum themselves: the second and the third read it, 128 bytes each.
+TEST(TrainingStep, GradientsThatAddInPlace) {
+  const Model model = small_model("[3, 4, 4]",
+                                  "      - {name: stem, type: conv2d, filters: 2, kernel: 1, padding: 0}\n"
+                                  "      - {name: a, type: relu}\n"
+                                  "      - {name: b, type: relu, from: stem}\n"
+                                  "      - {name: sum, type: add, from: [a, b, stem]}\n");
+  const TrainingStep step = step_of(model, {.branch_gradients = GradientAccumulation::in_place});
+  const auto sums = kernels_of(step, "gradient_sum");
+  ASSERT_EQ(sums.size(), 1u);
+  EXPECT_EQ(sums[0].flops, (Size{0, 64}));
+  EXPECT_EQ(sums[0].read_bytes, (Size{0, 2 * 128}));
+  EXPECT_EQ(sums[0].written_bytes, (Size{}));
+}
+
 TEST(TrainingStep, NoGradientWorkBelowTheFirstTrainedLayer) {
   const TrainingStep step = step_of(
       small_model("[3, 4, 4]",

@@ -322,6 +322,29 @@ TEST(DataParallelProperty, MoreBandwidthIsNeverSlower) {
   }
 }
 
+// Each of eight ranks updates an eighth: of a step that the GPU bounds as much time is left out as seven
+// eighths of the update's kernels take, their launches aside.
+TEST(DataParallel, RanksThatShareTheUpdateTakeTheirShareOfItsTime) {
+  SpecCache specs = test::source_specs();
+  Scenario scenario{.model = "bert_large", .framework = "pytorch_mlperf", .gpu = "a100_sxm_80gb", .batch = 8};
+  scenario.variant = "mlperf";
+  scenario.precision = "amp";
+  scenario.cluster = {.gpus = 8, .method = "all_reduce"};
+  const Prediction whole = predict(scenario, specs);
+  scenario.cluster.method = "zero1";
+  const Prediction shared = predict(scenario, specs);
+  const Iteration& iteration = whole.iterations.at(0);
+  Seconds saved(0);
+  for (std::size_t k = 0; k < iteration.costs.size(); ++k) {
+    const KernelCost& cost = iteration.costs[k];
+    if (iteration.step->kernels[k].phase == Phase::update)
+      saved += cost.total - std::max(cost.total * 0.125, cost.overhead);
+  }
+  ASSERT_GT(saved, iteration.timeline.iteration * 0.05);
+  const Seconds left_out = iteration.timeline.iteration - shared.iterations.at(0).timeline.iteration;
+  EXPECT_NEAR(left_out / saved, 1, 0.01);
+}
+
 // The same of Horovod's thread, whose messages hang on when it is free. Copies that come earlier run beside
 // kernels, which they slow: by 0.3 % of the iteration at the most here.
 TEST(DataParallelProperty, MoreBandwidthIsNeverSlowerUnderHorovod) {

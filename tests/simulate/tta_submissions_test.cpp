@@ -190,32 +190,53 @@ TEST(Submissions, DecodersAreDivided) {
   s.benchmark = "llama2_70b_lora";
   s.precision = "fp8_mixed";
   s.samples = 3000;
+  of.benchmarks.at("llama2_70b_lora").layouts.clear();
   const SubmissionResult fastest = predict_submission(s, of, specs);
   ASSERT_EQ(fastest.status, "ok");
   EXPECT_GT(fastest.time_of_samples->si(), 3000 / fastest.samples_per_s);
   EXPECT_GT(fastest.law_factor, fastest.rate_factor);
   of.benchmarks.at("llama2_70b_lora").layouts = {
-      {.round = "v1", .gpus = 8, .settings = {{"tp", "8"}, {"micro_batch", "1"}}}};
-  const SubmissionResult scripted = predict_submission(s, of, specs);
-  EXPECT_LT(scripted.samples_per_s, fastest.samples_per_s);
-  s.round = "v2";
-  EXPECT_EQ(predict_submission(s, of, specs).samples_per_s, fastest.samples_per_s);
+      {.round = "v1", .gpu = {}, .gpus = 4, .most = 8, .settings = {{"tp", "8"}, {"micro_batch", "1"}}}};
+  const double scripted = predict_submission(s, of, specs).samples_per_s;
+  EXPECT_LT(scripted, fastest.samples_per_s);
+  ScriptedLayout& layout = of.benchmarks.at("llama2_70b_lora").layouts[0];
+  const ScriptedLayout of_this = layout;
+  const auto rate_with = [&](const ScriptedLayout& other) {
+    layout = other;
+    return predict_submission(s, of, specs).samples_per_s;
+  };
+  EXPECT_EQ(rate_with({{}, "h100_sxm", 8, 8, of_this.settings}), scripted);
+  EXPECT_EQ(rate_with({"v2", {}, 4, 8, of_this.settings}), fastest.samples_per_s);
+  EXPECT_EQ(rate_with({{}, "h200", 4, 8, of_this.settings}), fastest.samples_per_s);
+  EXPECT_EQ(rate_with({{}, {}, 4, 7, of_this.settings}), fastest.samples_per_s);
+}
+
+// Parts of a GPU's batch are smaller kernels, whose gradients are added up.
+TEST(Submissions, GradientsOfPartsOfABatch) {
+  SpecCache specs = test::source_specs();
+  Submission s = resnet("rtxa5000", 448, 1700);
+  s.benchmark = "bert_large";
+  const double whole = predict_submission(s, rules(), specs).samples_per_s;
+  s.accumulate = 14;
+  const double parts = predict_submission(s, rules(), specs).samples_per_s;
+  EXPECT_LT(parts, whole);
+  EXPECT_GT(parts, whole / 2);
 }
 
 TEST(Submissions, PrecisionsMayDependOnTheGpu) {
   const SuiteRules of = rules();
-  const BenchmarkRules& lora = of.benchmarks.at("llama2_70b_lora");
-  EXPECT_EQ(precision_of(of, lora, "fp8/fp4_mixed", "b200"), "nvfp4");
-  EXPECT_EQ(precision_of(of, lora, "fp8/fp4_mixed", "h100_sxm"), "fp8");
-  EXPECT_EQ(precision_of(of, lora, "", "h100_sxm"), "fp8");
-  EXPECT_EQ(precision_of(of, lora, "bf16_mixed", "h100_sxm"), "bf16");  // the suite's
+  const BenchmarkRules& llama = of.benchmarks.at("llama31_405b");
+  EXPECT_EQ(precision_of(of, llama, "fp8/fp4_mixed", "gb200"), "nvfp4");
+  EXPECT_EQ(precision_of(of, llama, "fp8/fp4_mixed", "b200"), "fp8");
+  EXPECT_EQ(precision_of(of, llama, "", "h100_sxm"), "fp8");
+  EXPECT_EQ(precision_of(of, llama, "bf16_mixed", "h100_sxm"), "bf16");  // the suite's
   EXPECT_EQ(precision_of(of, of.benchmarks.at("resnet50_v15"), "", "h100_sxm"), "amp");
 }
 
 // The first rounds lack kernels that were tuned for later ones.
 TEST(Submissions, EarlierRoundsHaveTheirOwnCode) {
   const SuiteRules of = rules();
-  EXPECT_EQ(benchmark_in(of, "bert_large", "v1.0").framework, "pytorch_mlperf");
+  EXPECT_EQ(benchmark_in(of, "bert_large", "v1.0").framework, "pytorch_mlperf_bert");
   EXPECT_EQ(benchmark_in(of, "bert_large", "v0.7").framework, "pytorch_ngc_1_6");
   EXPECT_EQ(benchmark_in(of, "bert_large", "v1.0").sizes.at("sequence_length"), 256);
   EXPECT_EQ(benchmark_in(of, "bert_large", "v0.7").sizes.at("sequence_length"), 512);
@@ -265,7 +286,15 @@ TEST(Submissions, ReadsATable) {
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].split, "fit");
   EXPECT_EQ(rows[0].time, Seconds(1700.5));
+  EXPECT_EQ(rows[0].accumulate, 1);
   EXPECT_FALSE(rows[0].samples.has_value());
+}
+
+TEST(Submissions, ReadsPartsOfABatch) {
+  std::istringstream in(
+      "benchmark,gpu,gpus,nodes,global_batch,grad_accum,samples_per_s,tta_mean_s\nbert_large,l4,6,1,240,2,,"
+      "1\n");
+  EXPECT_EQ(read_submissions(in, "runs.csv", rules()).at(0).accumulate, 2);
 }
 
 TEST(Submissions, RefusesNumbersThatAreNone) {

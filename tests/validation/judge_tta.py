@@ -13,6 +13,7 @@ import argparse
 import csv
 import hashlib
 import json
+import re
 import statistics
 import subprocess
 import sys
@@ -21,8 +22,8 @@ from collections import defaultdict
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[2] / "../shared/reference/tta"
-COLUMNS = ["id", "benchmark", "round", "target", "gpu", "gpus", "nodes", "global_batch", "precision", "samples_per_s",
-           "tta_mean_s", "tta_cv", "runs_ok", "samples_mean", "split"]
+COLUMNS = ["id", "benchmark", "round", "target", "gpu", "gpus", "nodes", "global_batch", "grad_accum", "network", "precision",
+           "samples_per_s", "tta_mean_s", "tta_cv", "runs_ok", "samples_mean", "split"]
 UNFAIR = ("open_division", "rate_from_whole_run", "audit_")
 
 # Models of the traces: network, variant, framework, precision, steps of every sequence. DeepSpeech2 hears CMU ARCTIC, 1,132
@@ -65,10 +66,24 @@ def is_fair(row: dict) -> bool:
     return not any(flag in row["flags"] for flag in UNFAIR) and int(row["runs_ok"] or 0) >= 3
 
 
+def network_of(row: dict) -> str:
+    """All adapters of a machine between machines, as '200 Gbit/s', where the system's description counts fewer than GPUs;
+    '' for one machine, where it counts none, and where each GPU has its own, as the rules' machines have."""
+    gpus, nodes = int(row["gpus"]), int(row["nodes"])
+    if nodes == 1:
+        return ""
+    parts = re.split("[;,+]", row["interconnect"])
+    parts = [part for part in parts if "Compute" in part] or [part for part in parts if not re.search("Manage|Storage", part)]
+    counted = [re.search(r"\b(\d+) ?x .*?(\d+) ?Gb", part) for part in parts]
+    adapters = [(int(found[1]), int(found[2])) for found in counted if found]
+    number, rate = max(adapters, key=lambda each: each[0] * each[1], default=(gpus, 0))
+    return "" if number >= gpus // nodes else f"{number * rate} Gbit/s"
+
+
 def submissions(folder: Path) -> list[dict]:
     with open(folder / "tta_systems.csv", newline="") as table:
         rows = [row for row in csv.DictReader(table) if is_fair(row)]
-    return [{**row, "split": split_of(row["id"])} for row in rows]
+    return [{**row, "split": split_of(row["id"]), "network": network_of(row)} for row in rows]
 
 
 def run(program: str, *arguments: str) -> str:
