@@ -39,19 +39,24 @@ Kernel running_statistics(const AtenBatchNorm& norm) {
   return kernel;
 }
 
+// A kernel whose threads each compute numbers of one channel of one image.
+Kernel by_rows(const AtenBatchNorm& norm, Phase phase, std::int64_t flops, std::int64_t reads) {
+  Kernel kernel = over_images(norm, KernelKind::batch_norm, phase, flops, reads, 1);
+  kernel.access = Access::elements;
+  kernel.shape =
+      MatrixShape{norm.images.images * norm.images.channels, norm.images.height * norm.images.width};
+  return kernel;
+}
+
 }  // namespace
 
 std::vector<Kernel> forward_kernels(const AtenBatchNorm& norm) {
   Kernel moments = over_images(norm, KernelKind::batch_norm, Phase::forward, kMoments, 1, 0);
   moments.access = Access::elements;
   moments.channel_blocks = !norm.channels_last;
-  const KernelKind kind = norm.channels_last ? KernelKind::elementwise : KernelKind::batch_norm;
-  Kernel result = over_images(norm, kind, Phase::forward, kNormalise, 1, 1);
-  if (!norm.channels_last) {
-    result.access = Access::elements;
-    result.shape =
-        MatrixShape{norm.images.images * norm.images.channels, norm.images.height * norm.images.width};
-  }
+  Kernel result = norm.channels_last
+                      ? over_images(norm, KernelKind::elementwise, Phase::forward, kNormalise, 1, 1)
+                      : by_rows(norm, Phase::forward, kNormalise, 1);
   return {std::move(moments), running_statistics(norm), std::move(result)};
 }
 
@@ -67,6 +72,13 @@ std::vector<Kernel> backward_kernels(const AtenBatchNorm& norm, bool by_input) {
   std::vector<Kernel> kernels{over_images(norm, KernelKind::batch_norm, phase, kSums, 2, 0)};
   kernels.front().access = Access::elements;
   if (by_input) kernels.push_back(over_images(norm, KernelKind::elementwise, phase, kGradient, 2, 1));
+  return kernels;
+}
+
+std::vector<Kernel> synced_backward_kernels(const AtenBatchNorm& norm, bool by_input) {
+  if (norm.channels_last) return backward_kernels(norm, by_input);
+  std::vector<Kernel> kernels = backward_kernels(norm, false);
+  if (by_input) kernels.push_back(by_rows(norm, Phase::backward_data, kGradient, 2));
   return kernels;
 }
 

@@ -4,7 +4,9 @@
 //   NCHW   statistics, a thread block a channel; the result, a block for pixels of a channel; gradients in one kernel
 //   NHWC   statistics and the result; sums of gradients and gradients of the input, a kernel each
 //
-// Running means and variances are a kernel of their own.
+// Running means and variances are a kernel of their own. SyncBatchNorm runs the first form in every
+// precision, its sums and gradients of the input apart (torch/nn/modules/_functions.py: batch_norm_stats,
+// batch_norm_elemt, batch_norm_backward_reduce, batch_norm_backward_elemt).
 #pragma once
 
 #include <vector>
@@ -23,5 +25,7 @@ struct AtenBatchNorm {
 [[nodiscard]] std::vector<Kernel> forward_kernels(const AtenBatchNorm& norm);
 // `by_input`: the gradient of the input is needed, beside those of the weights.
 [[nodiscard]] std::vector<Kernel> backward_kernels(const AtenBatchNorm& norm, bool by_input);
+// Those of SyncBatchNorm.
+[[nodiscard]] std::vector<Kernel> synced_backward_kernels(const AtenBatchNorm& norm, bool by_input);
 
 }  // namespace tbdsim

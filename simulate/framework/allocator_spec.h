@@ -23,7 +23,9 @@ struct Allocator {
   bool autotunes = false;    // `tries_algorithms`: the first iteration times every algorithm of a convolution
   Bytes block;               // `block`: sizes are multiples of this; 0: any size
   Bytes large_block;         // `large_block`: sizes above this are multiples of this; 0: of `block`
-  double left_free = 0;      // `left_free`: share of the memory free at the start that its pool never takes
+  bool scratch_as_fits =
+      false;             // `scratch_as_fits`: a convolution takes the fastest algorithm that fits a GPU
+  double left_free = 0;  // `left_free`: share of the memory free at the start that its pool never takes
 
   [[nodiscard]] Bytes rounded_up(Bytes size) const;
 };

@@ -7,7 +7,9 @@
 #include "costmodel/step_power.h"
 #include "simulate/memory/fragments.h"
 #include "simulate/prediction/host_input.h"
+#include "simulate/prediction/scratch_memory.h"
 #include "simulate/prediction/sync_memory.h"
+#include "simulate/prediction/synced_norm_kernels.h"
 #include "simulate/timeline/activation_offload.h"
 
 namespace tbdsim {
@@ -18,7 +20,7 @@ Seconds decode_time(const ResolvedScenario& r, double batch) {
   return r.loader.sample_time * (batch * static_cast<double>(r.batches_read()));
 }
 
-Iteration simulate_step(const ResolvedScenario& r, std::size_t length, EstimateCache* cache) {
+Iteration simulate_step(const Prediction& r, std::size_t length, EstimateCache* cache) {
   const LengthStep& step = (*r.steps)[length];
   Iteration iteration;
   iteration.bucket = step.bucket;
@@ -37,6 +39,8 @@ Iteration simulate_step(const ResolvedScenario& r, std::size_t length, EstimateC
   std::span<const FixedCost> fixed;
   if (!r.fixed_costs.empty()) fixed = *r.fixed_costs[length];
   iteration.costs = estimate(step.step, batch, *r.calibration, r.factors, fixed, cache);
+  if (const auto limited = with_scratch_left(r, iteration, iteration.costs, batch))
+    iteration.costs = estimate(step.step, batch, *limited, r.factors);
   if (power_limits(*r.precision)) limit_by_power(step.step, batch, *r.calibration, iteration.costs);
   iteration.timeline = simulate_timeline(step.step, iteration.costs, batch, r.framework->launch_model);
   iteration.copies = offload_stall(iteration.on_host, iteration.timeline, batch, *r.calibration);
@@ -104,6 +108,7 @@ void predict_sync(Prediction& p) {
     iteration.sync = simulate_sync(*iteration.step, iteration.timeline, static_cast<double>(iteration.batch),
                                    gradient_width(p), *p.gpu, *p.sync,
                                    servers ? own_copies(iteration, p.framework->launch_model) : Seconds(0));
+    iteration.sync.contention += synced_norm_kernels(p, iteration);
   }
 }
 
@@ -125,6 +130,9 @@ void predict_memory(Prediction& p, std::optional<Bytes> fragments) {
       fragments ? *fragments
                 : fragments_of(alone, *iteration.step, iteration.costs, static_cast<double>(iteration.batch),
                                *p.framework, p.usable_memory(), p.memory.total() - alone.total());
+  p.fits = p.memory.needed() <= p.usable_memory();
+  if (p.fits || !p.framework->allocator.scratch_as_fits) return;
+  p.memory = memory_of(p, p.largest, static_cast<double>(iteration.batch), iteration.costs);
   p.fits = p.memory.needed() <= p.usable_memory();
 }
 

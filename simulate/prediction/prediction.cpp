@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "simulate/memory/fragments.h"
-#include "simulate/prediction/sync_memory.h"
+#include "simulate/prediction/scratch_memory.h"
 #include "simulate/prediction/uncertainty.h"
 
 namespace tbdsim {
@@ -97,28 +96,26 @@ Bytes Prediction::usable_memory() const {
 
 namespace {
 
-// The memory of a batch of one length, an index of `iterations`.
-MemoryPlan memory_of(const Prediction& p, std::size_t length, std::int64_t batch) {
-  const Iteration& iteration = p.iterations[length];
-  const auto samples = static_cast<double>(batch);
+// Costs of an iteration's convolutions with so many samples; of its other kernels nothing.
+std::vector<KernelCost> convolution_costs(const Iteration& iteration, double samples,
+                                          const Calibration& calibration) {
   std::vector<KernelCost> costs(iteration.costs.size());
   for (const MemoryOutline::Alive& convolution : iteration.memory->convolutions) {
     const auto at = static_cast<std::size_t>(convolution.kernel);
     const Kernel& kernel = iteration.step->kernels[at];
-    costs[at] = kernel.duplicate_of < 0 ? estimate(kernel, samples, *p.calibration)
+    costs[at] = kernel.duplicate_of < 0 ? estimate(kernel, samples, calibration)
                                         : costs[static_cast<std::size_t>(kernel.duplicate_of)];
   }
-  MemoryPlan plan =
-      plan_memory(*iteration.memory, *iteration.step, costs, samples, *p.framework, p.driver_page);
-  if (p.framework->allocator.static_plan) {
-    const double scale = samples / static_cast<double>(iteration.batch);
-    plan.use[MemoryCategory::feature_maps] += p.library_state_beside(length) * scale;
-  }
-  const MemoryPlan alone = plan;
-  add_sync_memory(p, *iteration.step, samples, plan);
-  plan.fragments = fragments_of(alone, *iteration.step, costs, samples, *p.framework, p.usable_memory(),
-                                plan.total() - alone.total());
-  return plan;
+  return costs;
+}
+
+MemoryPlan memory_of(const Prediction& p, std::size_t length, std::int64_t batch) {
+  const Iteration& iteration = p.iterations[length];
+  const auto samples = static_cast<double>(batch);
+  std::vector<KernelCost> costs = convolution_costs(iteration, samples, *p.calibration);
+  if (const auto limited = with_scratch_left(p, iteration, costs, samples))
+    costs = convolution_costs(iteration, samples, *limited);
+  return tbdsim::memory_of(p, length, samples, costs);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "costmodel/fast/rate_cache.h"
 #include "costmodel/step_power.h"
 #include "simulate/prediction/predict.h"
+#include "simulate/prediction/scratch_memory.h"
 #include "simulate/timeline/activation_offload.h"
 
 namespace tbdsim {
@@ -34,6 +35,8 @@ Prediction with_rates(Prediction p, std::shared_ptr<const GpuSpec> gpu, Estimate
     const auto batch = static_cast<double>(iteration.batch);
     iteration.costs = estimate_again(*iteration.step, batch, *p.calibration, std::move(iteration.costs),
                                      iteration.demands, p.factors, cache);
+    if (const auto limited = with_scratch_left(p, iteration, iteration.costs, batch))
+      iteration.costs = estimate(*iteration.step, batch, *limited, p.factors);
     if (power_limits(*p.precision)) limit_by_power(*iteration.step, batch, *p.calibration, iteration.costs);
     iteration.timeline = simulate_timeline(*iteration.step, iteration.costs, batch, p.framework->launch_model,
                                            std::move(iteration.timeline));

@@ -49,6 +49,8 @@ std::vector<std::string> reasons(const Validation& validation) {
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   std::vector<std::string> lines;
+  if (!validation.set_aside.empty()) lines.emplace_back("rows set aside as context, and why:");
+  for (const auto& [why, rows] : validation.set_aside) lines.push_back(fmt::format("{:>6}  {}", rows, why));
   if (!sorted.empty()) lines.emplace_back("rows not covered, and why:");
   constexpr std::size_t kMostShown = 12;
   for (std::size_t i = 0; i < std::min(sorted.size(), kMostShown); ++i) {

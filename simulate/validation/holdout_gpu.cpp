@@ -48,11 +48,12 @@ std::vector<HoldoutErrors> holdout_errors(const std::vector<std::filesystem::pat
                                           const std::string& gpu, const std::string& by,
                                           const Resolver& resolve,
                                           const std::function<void(std::size_t)>& progress) {
+  const std::vector<KnownFault> faults = known_faults(resolve.catalog());
   const auto errors_at = [&](CalibrationLevel level) {
     const RowPredictor predictor = [&](const RunColumns& columns, std::span<const std::string> row) {
       return predict_unseen(columns, row, gpu, level, resolve);
     };
-    return validate_runs(runs, by, predictor, progress).groups;
+    return validate_runs(runs, by, faults, predictor, progress).groups;
   };
   const std::vector<GroupErrors> full = errors_at(CalibrationLevel::full);
   const std::vector<GroupErrors> one_gemm = errors_at(CalibrationLevel::one_gemm);

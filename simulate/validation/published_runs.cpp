@@ -25,12 +25,13 @@ std::vector<fs::path> validation_set(const Catalog& catalog) {
 }
 
 Validation validate_runs(const std::vector<fs::path>& files, const std::string& by,
-                         const RowPredictor& predictor, const std::function<void(std::size_t)>& progress) {
+                         std::span<const KnownFault> faults, const RowPredictor& predictor,
+                         const std::function<void(std::size_t)>& progress) {
   std::deque<std::ifstream> open;  // tables refer to them
   std::vector<RunsTable> tables;
   for (const fs::path& file : files)
     tables.push_back({open.emplace_back(open_input(file.string())), file.string()});
-  return validate_runs(tables, by, predictor, progress);
+  return validate_runs(tables, by, faults, predictor, progress);
 }
 
 }  // namespace tbdsim

@@ -18,7 +18,7 @@ inline constexpr std::string_view kExpectedErrors = "expected_errors.csv";
 
 // The errors over these files; see validate_runs.h.
 [[nodiscard]] Validation validate_runs(const std::vector<std::filesystem::path>& files, const std::string& by,
-                                       const RowPredictor& predictor,
+                                       std::span<const KnownFault> faults, const RowPredictor& predictor,
                                        const std::function<void(std::size_t rows)>& progress);
 
 }  // namespace tbdsim

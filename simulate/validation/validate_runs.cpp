@@ -87,6 +87,14 @@ std::string section_of(const std::string& use, const std::string& split, const M
   return split;
 }
 
+// The first of `faults` that a row has; nullptr for none.
+const KnownFault* fault_of(std::span<const KnownFault> faults, const RunColumns& columns,
+                           std::span<const std::string> row) {
+  const auto found = std::find_if(faults.begin(), faults.end(),
+                                  [&](const KnownFault& fault) { return fault.has(columns, row); });
+  return found == faults.end() ? nullptr : &*found;
+}
+
 // Section, group and what was run -> configuration.
 using ConfigurationKey = std::tuple<std::string, std::string, std::vector<std::string>>;
 using Configurations = std::map<ConfigurationKey, Configuration>;
@@ -184,7 +192,8 @@ bool Configuration::inside_interval() const {
 }
 
 Validation validate_runs(std::span<const RunsTable> tables, const std::string& by,
-                         const RowPredictor& predictor, const std::function<void(std::size_t)>& progress) {
+                         std::span<const KnownFault> faults, const RowPredictor& predictor,
+                         const std::function<void(std::size_t)>& progress) {
   Validation result;
   Configurations configurations;
   std::vector<std::string> row;
@@ -196,7 +205,12 @@ Validation validate_runs(std::span<const RunsTable> tables, const std::string& b
     RelativeRows relative(reader);
     while (reader.next(row)) {
       progress(++rows);
-      const std::string section = section_of(row[judged.use], row[judged.split], reader.row_mark());
+      std::string section = section_of(row[judged.use], row[judged.split], reader.row_mark());
+      const KnownFault* fault = fault_of(faults, columns, row);
+      if (fault != nullptr && section != "context") {
+        ++result.set_aside[fault->model + " of " + fault->set + ": " + fault->why];
+        section = "context";
+      }
       const auto measured = parse_number(row[judged.value]);
       if (!measured || *measured <= 0) {
         ++result.not_covered["value is not a positive number"];
@@ -223,7 +237,7 @@ Validation validate_runs(std::istream& in, const std::string& file, const std::s
                          const std::function<void(std::size_t)>& progress) {
   const RunsTable table{in, file};
   return validate_runs(
-      std::span(&table, 1), by,
+      std::span(&table, 1), by, known_faults(resolve.catalog()),
       [&](const RunColumns& columns, std::span<const std::string> row) {
         return predict_row(columns, row, resolve, profile);
       },

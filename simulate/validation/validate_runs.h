@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "simulate/validation/known_faults.h"
 #include "simulate/validation/runs_table.h"
 
 namespace tbdsim {
@@ -49,6 +50,7 @@ struct GroupErrors {
 struct Validation {
   std::vector<GroupErrors> groups;            // by section (score, fit, context), then name
   std::map<std::string, int> not_covered;     // reason -> rows
+  std::map<std::string, int> set_aside;       // why rows that ask to be judged are context -> rows
   std::vector<Configuration> configurations;  // in the order of sections, groups and what was run
 };
 
@@ -69,9 +71,10 @@ using RowPredictor =
     std::function<RowPrediction(const RunColumns& columns, std::span<const std::string> row)>;
 
 // Reads tables of runs and predicts every row. `by` names the column to group by: group, set, gpu, model,
-// framework. `progress` is called after every row. Throws SpecError for a malformed table or missing columns.
+// framework. Rows with one of `faults` are context. `progress` is called after every row. Throws SpecError
+// for a malformed table or missing columns.
 [[nodiscard]] Validation validate_runs(std::span<const RunsTable> tables, const std::string& by,
-                                       const RowPredictor& predictor,
+                                       std::span<const KnownFault> faults, const RowPredictor& predictor,
                                        const std::function<void(std::size_t rows)>& progress);
 // One table, with one profile or, where none is named, each GPU's own.
 [[nodiscard]] Validation validate_runs(std::istream& in, const std::string& file, const std::string& by,

@@ -43,7 +43,7 @@ Validation validation_of(const ValidateOptions& options, const std::string& by, 
   const RowPredictor predictor = [&](const RunColumns& columns, std::span<const std::string> row) {
     return predict_row(columns, row, specs, options.profile);
   };
-  return validate_runs(files_of(options, specs), by, predictor, progress);
+  return validate_runs(files_of(options, specs), by, known_faults(specs.catalog()), predictor, progress);
 }
 
 Table validated(const ValidateOptions& options, const std::string& by, SpecCache& specs,
