@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <string_view>
 
 #include "hwspecs/base/quantity.h"
@@ -23,7 +24,9 @@ struct Allocator {
   bool autotunes = false;    // `tries_algorithms`: the first iteration times every algorithm of a convolution
   Bytes block;               // `block`: sizes are multiples of this; 0: any size
   Bytes large_block;         // `large_block`: sizes above this are multiples of this; 0: of `block`
-  double left_free = 0;      // `left_free`: share of the memory free at the start that its pool never takes
+  // `cublas_workspaces`: handles of cuBLAS whose workspaces come from the allocator and stay
+  std::int64_t cublas_workspaces = 0;
+  double left_free = 0;  // `left_free`: share of the memory free at the start that its pool never takes
 
   [[nodiscard]] Bytes rounded_up(Bytes size) const;
 };

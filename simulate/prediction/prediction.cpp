@@ -109,7 +109,7 @@ MemoryPlan memory_of(const Prediction& p, std::size_t length, std::int64_t batch
                                         : costs[static_cast<std::size_t>(kernel.duplicate_of)];
   }
   MemoryPlan plan =
-      plan_memory(*iteration.memory, *iteration.step, costs, samples, *p.framework, p.driver_page);
+      plan_memory(*iteration.memory, *iteration.step, costs, samples, *p.framework, p.device_memory);
   if (p.framework->allocator.static_plan) {
     const double scale = samples / static_cast<double>(iteration.batch);
     plan.use[MemoryCategory::feature_maps] += p.library_state_beside(length) * scale;
