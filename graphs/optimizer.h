@@ -38,10 +38,11 @@ struct Optimizer {
 }
 
 // "none" is for benchmarks that time forward and backward only.
-inline constexpr std::array<Optimizer, 16> kOptimizers = {{
+inline constexpr std::array<Optimizer, 17> kOptimizers = {{
     {"none", 0, 0, "no update", 0, 0, 0, 0, true},
     {"sgd", 0, 2, "w -= lr g", 0, 0, 0, 0, true},
     {"momentum", 1, 4, "v = mu v + g; w -= lr v"},
+    {"momentum_decay", 1, 6, "v = mu v + g + decay w; w -= lr v"},
     {"nesterov", 1, 6, "v = mu v + g; w -= lr (g + mu v)"},
     {"adam", 2, 11, "m = b1 m + (1-b1) g; v = b2 v + (1-b2) g^2; w -= lr m / (sqrt v + eps)"},
     // NVIDIA DeepLearningExamples BERT: optimization.py BertAdam (clip_grad_norm_ of each parameter; m.mul_,

@@ -1,6 +1,7 @@
 // Optimizers written as tensor operators: the element-wise kernels of one update in the order they run.
 //
-// Source: torch/optim/sgd.py and adam.py (PyTorch 1.0 to 1.13), without weight decay, and adamw.py.
+// Source: torch/optim/sgd.py and adam.py (PyTorch 1.0 to 1.13), without weight decay but where the name says
+// it, and adamw.py.
 // _multi_tensor_sgd and _multi_tensor_adam of PyTorch 2.1 read and write as much in as many operators.
 #pragma once
 
@@ -31,6 +32,12 @@ inline constexpr std::array<OptimizerOperator, 3> kMomentumOperators = {{
     {"mul", 1, 1},               // v *= mu
     {"add", 2, 1, false, true},  // v += g
     {"add", 2, 2},               // w -= lr v
+}};
+inline constexpr std::array<OptimizerOperator, 4> kMomentumDecayOperators = {{
+    {"add", 2, 2, true, true},  // g' = g + decay w
+    {"mul", 1, 1},              // v *= mu
+    {"add", 2, 1},              // v += g'
+    {"add", 2, 2},              // w -= lr v
 }};
 inline constexpr std::array<OptimizerOperator, 4> kNesterovOperators = {{
     {"mul", 1, 1},               // v *= mu
@@ -92,6 +99,7 @@ inline constexpr std::array<OptimizerOperator, 9> kAdafactorOperators = {{
 [[nodiscard]] constexpr std::span<const OptimizerOperator> operators_of(const Optimizer& optimizer) {
   if (optimizer.name == "sgd") return kSgdOperators;
   if (optimizer.name == "momentum") return kMomentumOperators;
+  if (optimizer.name == "momentum_decay") return kMomentumDecayOperators;
   if (optimizer.name == "nesterov") return kNesterovOperators;
   if (optimizer.name == "adam") return kAdamOperators;
   if (optimizer.name == "adamw") return kAdamwOperators;

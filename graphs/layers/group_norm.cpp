@@ -7,6 +7,7 @@
 // kernel forward and one backward, which hold a group on the GPU (apex.contrib.group_norm); silu: these also
 // apply it and its gradient, and y is their result. Instance norm is a batch norm of one sample with as many
 // channels as samples have (aten/src/ATen/native/Normalization.cpp).
+#include "graphs/group_moments.h"
 #include "graphs/layers/layer_types.h"
 #include "graphs/layers/loads_rows.h"
 
@@ -68,6 +69,7 @@ class GroupNorm : public Layer {
     const Size factors = channel_count(site) * (2 * kFp32Bytes);
     add(KernelKind::reduction, "group_moments", site.output, Phase::forward, kMomentFlops, x, statistics,
         kernels);
+    as_moments_of_groups(kernels.back(), elements_per_row(site.output) / groups_);
     add_small("group_factors", site, Phase::forward, statistics, factors, kernels);
     add(KernelKind::elementwise, "group_norm", site.output, Phase::forward, kApplyFlops, x + factors, x,
         kernels);

@@ -1,5 +1,6 @@
 // layer_norm: y = gamma * (x - mean) / sqrt(var + eps) + beta, mean and variance of each position over its
 // features, or of each image over channels and pixels with a gamma and a beta for each channel.
+#include "graphs/group_moments.h"
 #include "graphs/layers/layer_types.h"
 #include "graphs/layers/row_norm.h"
 #include "graphs/layers/terms.h"
@@ -100,10 +101,15 @@ class LayerNorm : public Layer {
       add(site, how, Phase::forward, kForwardFlops - kMomentFlops, 1, 1, kernels);
       return;
     }
-    if (image_)
-      add(site, how, Phase::forward, kForwardFlops, 2, 1, kernels);  // it is read again after its statistics
-    else
+    if (image_) {  // PyTorch's group_norm of one group
+      add(site, how, Phase::forward, kMomentFlops, 1, 0, kernels);
+      kernels.back().kind = KernelKind::reduction;
+      kernels.back().timed_as.reset();
+      as_moments_of_groups(kernels.back(), elements_per_row(site.output));
+      add(site, how, Phase::forward, kForwardFlops - kMomentFlops, 1, 1, kernels);
+    } else {
       append_forward(fused(site), how, kernels);
+    }
   }
 
   void backward(const LayerContext& site, const LoweringContext& how,

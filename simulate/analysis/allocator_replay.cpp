@@ -25,7 +25,7 @@ AllocatorReplay replay(const Prediction& p) {
   CachingAllocator allocator(p.framework->allocator.policy, UINT64_MAX, &result.events);
   const Iteration& largest = largest_iteration(p);
   IterationReplay iterations(*largest.step, largest.costs, static_cast<double>(largest.batch), allocator);
-  iterations.allocate_lasting();
+  iterations.allocate_lasting(p.memory.kept_workspaces);
   result.first = result.events.size();
   std::uint64_t most = 0;
   std::size_t peak = 0;

@@ -67,7 +67,7 @@ Bytes reserved_after(std::span<const ImageSize> sizes, const Prediction& p, Seen
     const auto batch = static_cast<double>(iteration.batch);
     IterationReplay& replay =
         replays.try_emplace(size, *iteration.step, iteration.costs, batch, allocator).first->second;
-    if (first) replay.allocate_lasting();
+    if (first) replay.allocate_lasting(p.memory.kept_workspaces);
     replay.run();
   }
   return Bytes(static_cast<double>(allocator.reserved()));

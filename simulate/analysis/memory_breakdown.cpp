@@ -8,12 +8,14 @@
 namespace tbdsim {
 namespace {
 
-constexpr int kInputs = -1;   // "layer" of the graph's inputs
-constexpr int kNoLayer = -2;  // "layer" of memory that holds no layer's tensors
+constexpr int kInputs = -1;     // "layer" of the graph's inputs
+constexpr int kNoLayer = -2;    // "layer" of memory that holds no layer's tensors
+constexpr int kLibraries = -3;  // "layer" of workspaces that libraries keep
 
 std::string name_of_layer(int layer, const TrainingStep& step) {
   if (layer == kInputs) return "(inputs)";
   if (layer == kNoLayer) return "(planned for others)";
+  if (layer == kLibraries) return "(workspaces of cuBLAS)";
   return step.layers[static_cast<std::size_t>(layer)].name;
 }
 
@@ -51,6 +53,8 @@ std::vector<LayerMemory> memory_by_layer(const Prediction& p) {
     uses[step.kernels[static_cast<std::size_t>(peak)].layer][MemoryCategory::workspace] +=
         scratch_of(step, iteration.costs, batch, static_cast<std::size_t>(peak));
   }
+  if (p.memory.kept_workspaces > Bytes())
+    uses[kLibraries][MemoryCategory::workspace] = p.memory.kept_workspaces;
   std::vector<LayerMemory> layers;
   for (const auto& [layer, use] : uses) {
     const std::string type = layer < 0 ? "" : step.layers[static_cast<std::size_t>(layer)].type;
@@ -61,7 +65,7 @@ std::vector<LayerMemory> memory_by_layer(const Prediction& p) {
   return layers;
 }
 
-std::vector<MemoryMoment> memory_over_time(const Iteration& iteration) {
+std::vector<MemoryMoment> memory_over_time(const Iteration& iteration, Bytes kept_workspaces) {
   const TrainingStep& step = *iteration.step;
   const auto batch = static_cast<double>(iteration.batch);
   const std::vector<ByCategory<Size>> alive = tensors_alive(step);
@@ -71,7 +75,7 @@ std::vector<MemoryMoment> memory_over_time(const Iteration& iteration) {
     const KernelSpan& span = iteration.timeline.kernels[k];
     if (span.async_update) continue;
     MemoryUse use = memory_at(alive[k], batch);
-    use[MemoryCategory::workspace] = scratch_of(step, iteration.costs, batch, k);
+    use[MemoryCategory::workspace] = scratch_of(step, iteration.costs, batch, k) + kept_workspaces;
     moments.push_back({k, span.start, span.end, use});
   }
   return moments;

@@ -22,7 +22,8 @@ struct LayerMemory {
 };
 
 // Layers with tensors alive at the peak, largest first. Where memory is planned before the run, "(planned for
-// others)" has what the plan's blocks hold beyond these tensors, and the workspace.
+// others)" has what the plan's blocks hold beyond these tensors, and the workspace; "(workspaces of cuBLAS)"
+// those that stay.
 [[nodiscard]] std::vector<LayerMemory> memory_by_layer(const Prediction& prediction);
 
 struct MemoryMoment {
@@ -32,8 +33,8 @@ struct MemoryMoment {
 };
 
 // One for each kernel, in the order in which they run, but for asynchronous updates: their parameters are
-// alive all the time.
-[[nodiscard]] std::vector<MemoryMoment> memory_over_time(const Iteration& iteration);
+// alive all the time. `kept_workspaces`: of the prediction's memory plan.
+[[nodiscard]] std::vector<MemoryMoment> memory_over_time(const Iteration& iteration, Bytes kept_workspaces);
 
 // The iteration that needs most memory.
 [[nodiscard]] const Iteration& largest_iteration(const Prediction& prediction);

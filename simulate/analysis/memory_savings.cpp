@@ -34,7 +34,7 @@ Outcome outcome_of(const TrainingStep& step, double batch, const Calibration& ca
   outcome.timeline = simulate_timeline(step, outcome.costs, batch, framework.launch_model);
   outcome.time = outcome.timeline.iteration;
   outcome.total =
-      plan_memory(memory_outline(step), step, outcome.costs, batch, framework, p.driver_page).total();
+      plan_memory(memory_outline(step), step, outcome.costs, batch, framework, p.device_memory).total();
   return outcome;
 }
 

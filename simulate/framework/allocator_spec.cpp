@@ -25,6 +25,7 @@ Allocator override_allocator(const SpecNode& node, Allocator allocator) {
     if (const auto block = m.find("block")) allocator.block = block->quantity<Bytes>();
     if (const auto block = m.find("large_block")) allocator.large_block = block->quantity<Bytes>();
     if (const auto fits = m.find("scratch_as_fits")) allocator.scratch_as_fits = fits->flag();
+    if (const auto handles = m.find("cublas_workspaces")) allocator.cublas_workspaces = handles->count(0, 64);
     if (const auto share = m.find("left_free")) allocator.left_free = share->number(0, 1);
   });
   return allocator;

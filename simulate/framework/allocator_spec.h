@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <string_view>
 
 #include "hwspecs/base/quantity.h"
@@ -25,6 +26,8 @@ struct Allocator {
   Bytes large_block;         // `large_block`: sizes above this are multiples of this; 0: of `block`
   bool scratch_as_fits =
       false;             // `scratch_as_fits`: a convolution takes the fastest algorithm that fits a GPU
+  // `cublas_workspaces`: handles of cuBLAS whose workspaces come from the allocator and stay
+  std::int64_t cublas_workspaces = 0;
   double left_free = 0;  // `left_free`: share of the memory free at the start that its pool never takes
 
   [[nodiscard]] Bytes rounded_up(Bytes size) const;

@@ -10,6 +10,12 @@ Bytes driver_page(const GpuSpec& gpu) {
   return gpu.compute_capability >= kPascal ? kPage : Bytes();
 }
 
+Bytes cublas_workspace(const GpuSpec& gpu) {
+  constexpr double kHopper = 9;  // compute capability
+  constexpr double kMegabyte = 1U << 20U;
+  return Bytes(gpu.compute_capability >= kHopper ? 32 * kMegabyte : 8.125 * kMegabyte);
+}
+
 Bytes from_driver(Bytes bytes, Bytes page) {
   constexpr Bytes kAlignment(512);
   if (page == Bytes() || bytes == Bytes()) return bytes;

@@ -1,4 +1,5 @@
-// GPU memory that the driver allocates for one request, for pools that request each block from it.
+// GPU memory that depends on the card beside the model: what the driver allocates for one request, for pools
+// that request each block from it, and the workspaces of cuBLAS.
 #pragma once
 
 #include "hwspecs/base/quantity.h"
@@ -10,6 +11,16 @@ namespace tbdsim {
 // where requests are not rounded: MXNet on a TITAN X of the Maxwell generation gets what it requests (mean
 // error 1.8 %).
 [[nodiscard]] Bytes driver_page(const GpuSpec& gpu);
+
+// Bytes of the workspace that PyTorch gives a handle of cuBLAS: 32 MiB from Hopper on, else 8 MiB and 128 kiB
+// (aten/src/ATen/cuda/CublasHandlePool.cpp, getChosenWorkspaceSize).
+[[nodiscard]] Bytes cublas_workspace(const GpuSpec& gpu);
+
+// What plan_memory needs of a card.
+struct DeviceMemory {
+  Bytes page;              // driver_page()
+  Bytes cublas_workspace;  // of each handle
+};
 
 // Bytes allocated for a request of `bytes`, first rounded up to a multiple of 512 B:
 //

@@ -24,7 +24,7 @@ Bytes fragments_of(const MemoryPlan& plan, const TrainingStep& step, std::span<c
   const Bytes room = usable - plan.context - others;
   CachingAllocator allocator(framework.allocator.policy, static_cast<std::uint64_t>(room.si()));
   IterationReplay iterations(step, costs, batch, allocator);
-  iterations.allocate_lasting();
+  iterations.allocate_lasting(plan.kept_workspaces);
   for (int i = 0; i < 2; ++i) iterations.run();
   return std::max(Bytes(), allocator.use().reserved - plan.model());
 }

@@ -66,7 +66,9 @@ IterationReplay::IterationReplay(const TrainingStep& step, std::span<const Kerne
   addresses_.resize(first_piece_.back());
 }
 
-void IterationReplay::allocate_lasting() {
+void IterationReplay::allocate_lasting(Bytes kept_workspaces) {
+  if (kept_workspaces > Bytes())
+    allocator_.allocate(static_cast<std::uint64_t>(kept_workspaces.si()), kLibrary);
   for (const std::size_t tensor : lasting_) allocate(tensor);
 }
 

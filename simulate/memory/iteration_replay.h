@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -31,16 +32,20 @@ class TensorsByKernel {
   std::vector<std::size_t> tensors_;
 };
 
+// Owner of workspaces that libraries keep.
+inline constexpr int kLibrary = std::numeric_limits<int>::min();
+
 // Repeats one iteration on an allocator; step and allocator must outlive it. The owner of a block is a
-// tensor's index in TrainingStep::tensors, or -1 - k for scratch memory of kernel k.
+// tensor's index in TrainingStep::tensors, -1 - k for scratch memory of kernel k, or kLibrary.
 class IterationReplay {
  public:
   // `costs`: of the step's kernels at this batch; only the workspaces of convolutions are used.
   IterationReplay(const TrainingStep& step, std::span<const KernelCost> costs, double batch,
                   CachingAllocator& allocator);
 
-  // Allocates the tensors that live across iterations; call once, before run().
-  void allocate_lasting();
+  // Allocates the workspaces that libraries keep and the tensors that live across iterations; call once,
+  // before run().
+  void allocate_lasting(Bytes kept_workspaces);
   // Runs an iteration. Calls taken(kernel) once the kernel's memory is allocated, and done(kernel) once what
   // it needed last is free; either may be empty.
   void run(const std::function<void(std::size_t kernel)>& taken = {},

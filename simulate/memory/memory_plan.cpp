@@ -153,11 +153,15 @@ MemoryOutline memory_outline(const TrainingStep& step, bool planned) try {
 
 MemoryPlan plan_memory(const MemoryOutline& outline, const TrainingStep& step,
                        std::span<const KernelCost> costs, double batch, const Framework& framework,
-                       Bytes page) {
+                       const DeviceMemory& device) {
   MemoryPlan plan;
   if (!outline.peaks.empty()) {
-    plan = framework.allocator.static_plan ? plan_before_run(outline, costs, batch, framework.allocator, page)
-                                           : plan_as_needed(outline, step, costs, batch, framework);
+    plan = framework.allocator.static_plan
+               ? plan_before_run(outline, costs, batch, framework.allocator, device.page)
+               : plan_as_needed(outline, step, costs, batch, framework);
+    plan.kept_workspaces =
+        device.cublas_workspace * static_cast<double>(framework.allocator.cublas_workspaces);
+    plan.use[MemoryCategory::workspace] += plan.kept_workspaces;
   }
   plan.context += framework.context_memory;
   return plan;

@@ -24,8 +24,9 @@ namespace tbdsim {
 
 struct MemoryPlan {
   MemoryUse use;
-  Bytes context;     // CUDA context and libraries, and what the driver adds by rounding up
-  Bytes autotuning;  // further bytes that the first iteration needed to time algorithms; in no total
+  Bytes context;          // CUDA context and libraries, and what the driver adds by rounding up
+  Bytes kept_workspaces;  // of libraries, which stay once they are made; part of `use`
+  Bytes autotuning;       // further bytes that the first iteration needed to time algorithms; in no total
   Bytes fragments;  // held by the allocator for nothing, where that may decide what fits (fragments.h); in no
                     // total
   int peak_kernel = 0;  // index of the kernel at which most is alive
@@ -60,11 +61,11 @@ struct MemoryOutline {
 // bytes than 64 bits hold.
 [[nodiscard]] MemoryOutline memory_outline(const TrainingStep& step, bool planned = true);
 
-// `costs`: of the step's kernels at this batch; only the workspaces of convolutions are used. `page`: the
-// driver's, for plans made before the run in blocks of exact sizes.
+// `costs`: of the step's kernels at this batch; only the workspaces of convolutions are used. `device`: its
+// page matters to plans made before the run in blocks of exact sizes.
 [[nodiscard]] MemoryPlan plan_memory(const MemoryOutline& outline, const TrainingStep& step,
                                      std::span<const KernelCost> costs, double batch,
-                                     const Framework& framework, Bytes page = Bytes());
+                                     const Framework& framework, const DeviceMemory& device = {});
 
 // The memory of one of several GPUs where MXNet's key-value store adds gradients on the GPUs: each updates
 // its part of the parameters, with that part of their state, a buffer to add up and one for every other GPU's

@@ -116,7 +116,7 @@ void predict_memory(Prediction& p, std::optional<Bytes> fragments) {
   for (std::size_t i = 0; i < p.iterations.size(); ++i) {
     const Iteration& iteration = p.iterations[i];
     MemoryPlan plan = plan_memory(*iteration.memory, *iteration.step, iteration.costs,
-                                  static_cast<double>(iteration.batch), *p.framework, p.driver_page);
+                                  static_cast<double>(iteration.batch), *p.framework, p.device_memory);
     if (p.framework->allocator.static_plan)
       plan.use[MemoryCategory::feature_maps] += p.library_state_beside(i);
     if (i > 0 && plan.total() < p.memory.total()) continue;  // of equals the longest, which grows most

@@ -117,7 +117,7 @@ ResolvedScenario resolve(const Scenario& scenario, SpecCache& specs) {
   std::string& gpu = r.scenario.gpu;
   if (gpu.empty() && !scenario.cluster.machine.empty()) gpu = specs.machine(scenario.cluster.machine)->gpu;
   r.gpu = specs.gpu(gpu);
-  r.driver_page = driver_page(*r.gpu);
+  r.device_memory = {driver_page(*r.gpu), cublas_workspace(*r.gpu)};
   r.framework = specs.framework(scenario.framework);
   r.calibration = specs.calibration({gpu, r.gpu}, scenario.profile, {scenario.framework, r.framework});
   r.profile = {r.calibration, r.calibration->profile};

@@ -39,8 +39,8 @@ struct ResolvedScenario {
   KernelFactors factors = no_factors();            // the framework's, on that GPU
   std::optional<SyncPlan> sync;                    // of gradients between several GPUs; none for one GPU
   Loader loader;
-  double cores = 0;   // CPU cores of the machine, if one GPU is alone in one that is named; 0: unknown
-  Bytes driver_page;  // of the GPU: driver_page()
+  double cores = 0;  // CPU cores of the machine, if one GPU is alone in one that is named; 0: unknown
+  DeviceMemory device_memory;  // of the GPU
 
   // One for each length to which samples are padded.
   std::shared_ptr<const std::vector<LengthStep>> steps;

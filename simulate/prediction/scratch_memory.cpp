@@ -12,7 +12,7 @@ MemoryPlan plan_of(const Prediction& p, std::size_t length, double samples,
                    const std::vector<KernelCost>& costs) {
   const Iteration& iteration = p.iterations[length];
   MemoryPlan plan =
-      plan_memory(*iteration.memory, *iteration.step, costs, samples, *p.framework, p.driver_page);
+      plan_memory(*iteration.memory, *iteration.step, costs, samples, *p.framework, p.device_memory);
   if (p.framework->allocator.static_plan) {
     const double scale = samples / static_cast<double>(iteration.batch);
     plan.use[MemoryCategory::feature_maps] += p.library_state_beside(length) * scale;
@@ -30,7 +30,7 @@ std::optional<Calibration> with_scratch_left(const Prediction& p, const Iteratio
                                              const std::vector<KernelCost>& costs, double batch) {
   if (!p.framework->allocator.scratch_as_fits) return std::nullopt;
   const auto total = [&](const std::vector<KernelCost>& of) {
-    return plan_memory(*iteration.memory, *iteration.step, of, batch, *p.framework, p.driver_page).total();
+    return plan_memory(*iteration.memory, *iteration.step, of, batch, *p.framework, p.device_memory).total();
   };
   if (total(costs) <= p.usable_memory()) return std::nullopt;
   const std::vector<KernelCost> without(costs.size());

@@ -82,7 +82,7 @@ void over_time(const Prediction& p, Table& table) {
   const auto time_cell = [](Seconds time) {
     return number_cell(time.si(), fmt::format("{:.3f}", in_unit(time, "ms")));
   };
-  for (const MemoryMoment& moment : memory_over_time(largest_iteration(p))) {
+  for (const MemoryMoment& moment : memory_over_time(largest_iteration(p), p.memory.kept_workspaces)) {
     const Kernel& kernel = step.kernels[moment.kernel];
     const std::string_view layer =
         kernel.layer < 0 ? "(all)"

@@ -116,12 +116,14 @@ std::optional<Bytes> category_of(const Prediction& p, std::string_view metric, s
 // "tokens/s (source and target)" -> "tokens/s".
 std::string without_remark(const std::string& unit) { return unit.substr(0, unit.find(" (")); }
 
-// "gpu_time:backward": the time of all kernels of a phase, both gradients as one.
+// "gpu_time:backward": the time of all kernels of a phase, both gradients as one; the backward pass of a
+// gradient's penalty is "double_backward". Copies over the bus are no kernels.
 std::optional<Seconds> phase_time(const Prediction& p, std::string_view metric) {
   constexpr std::string_view kPrefix = "gpu_time:";
   if (!metric.starts_with(kPrefix)) return std::nullopt;
   const std::string_view wanted = metric.substr(kPrefix.size());
   const auto phase_of = [](const Kernel& kernel) -> std::string_view {
+    if (kernel.second_order) return "double_backward";
     if (kernel.phase == Phase::forward) return "forward";
     return kernel.phase == Phase::update ? "optimizer" : "backward";
   };
@@ -130,7 +132,7 @@ std::optional<Seconds> phase_time(const Prediction& p, std::string_view metric) 
   for (const Iteration& iteration : p.iterations) {
     for (std::size_t k = 0; k < iteration.costs.size(); ++k) {
       const Kernel& kernel = iteration.step->kernels[k];
-      if (phase_of(kernel) != wanted) continue;
+      if (phase_of(kernel) != wanted || kernel.kind == KernelKind::transfer) continue;
       found = true;
       time += iteration.costs[k].total * (static_cast<double>(kernel.repeat) * iteration.share);
     }

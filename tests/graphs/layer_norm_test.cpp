@@ -110,16 +110,20 @@ TEST(LayerNorm, CompositeOverFeaturesBackward) {
   EXPECT_EQ(bench.needs().extra_bytes, per_sample(2 * 240 + 48));
 }
 
-// 5 channels of 4x6 pixels: 480 B, read twice forward; backward x and dy twice each.
+// 5 channels of 4x6 pixels: 480 B, read for the moments, one number a thread, and again for y; backward x and
+// dy twice each.
 TEST(LayerNorm, FusedOverAnImage) {
   LayerBench bench{"{type: layer_norm, axes: image}", {image(5, 4, 6)}};
-  EXPECT_THAT(works_of(bench.forward()),
-              ElementsAre(moving("group_norm", KernelKind::layer_norm, Phase::forward, 8 * 120,
-                                 per_sample(960), per_sample(480))));
+  EXPECT_THAT(
+      works_of(bench.forward()),
+      ElementsAre(moving("group_norm", KernelKind::reduction, Phase::forward, 4 * 120, per_sample(480), {}),
+                  moving("group_norm", KernelKind::layer_norm, Phase::forward, 4 * 120, per_sample(480),
+                         per_sample(480))));
   EXPECT_THAT(works_of(bench.backward()),
               ElementsAre(moving("group_norm", KernelKind::layer_norm, Phase::backward_data, 15 * 120,
                                  per_sample(4 * 480), per_sample(480))));
-  EXPECT_EQ(std::get<MatrixShape>(bench.forward()[0].shape), (MatrixShape{per_sample(1), 120}));
+  EXPECT_EQ(std::get<MatrixShape>(bench.forward()[0].shape), (MatrixShape{fixed_size(1), 512}));
+  EXPECT_EQ(std::get<MatrixShape>(bench.forward()[1].shape), (MatrixShape{per_sample(1), 120}));
   bench.input_gradient = false;
   EXPECT_THAT(works_of(bench.backward()),
               ElementsAre(moving("group_norm", KernelKind::layer_norm, Phase::backward_weights, 5 * 120,

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "graphs/depthwise.h"
+#include "graphs/group_moments.h"
 #include "tests/graphs/work_fixture.h"
 
 namespace tbdsim {
@@ -269,6 +270,8 @@ TEST(GroupNorm, KernelsOfEachPhase) {
               ElementsAre(moving("group_moments", KernelKind::reduction, kForward, 360, kX, per_sample(16)),
                           moving("group_factors", kEach, kForward, 12, per_sample(16), per_sample(48)),
                           moving("group_norm", kEach, kForward, 240, per_sample(528), kX)));
+  EXPECT_TRUE(bench.forward().front().thread_per_row);
+  EXPECT_EQ(std::get<MatrixShape>(bench.forward().front().shape), (MatrixShape{fixed_size(1), 512}));
   EXPECT_THAT(works_of(bench.backward()),
               ElementsAre(moving("group_sums", KernelKind::reduction, kData, 360, kX * 2, per_sample(48)),
                           moving("group_factors", kEach, kData, 12, per_sample(48), per_sample(48)),
@@ -279,6 +282,16 @@ TEST(GroupNorm, KernelsOfEachPhase) {
   const auto layer = test::make_layer("{type: group_norm, groups: 4}");
   const std::vector<Shape> six{kImage};
   EXPECT_THROW((void)layer->output_shape(six), ShapeMismatch);
+}
+
+// A group of 8 channels of 128 x 128 pixels: 131,072 numbers, 256 for each of 512 threads; one more makes
+// 257.
+TEST(GroupNorm, ThreadsTakeNumbersOneAfterAnother) {
+  Kernel moments;
+  as_moments_of_groups(moments, 8 * 128 * 128);
+  EXPECT_EQ(std::get<MatrixShape>(moments.shape).rows, fixed_size(256));
+  as_moments_of_groups(moments, 8 * 128 * 128 + 1);
+  EXPECT_EQ(std::get<MatrixShape>(moments.shape).rows, fixed_size(257));
 }
 
 // As a batch norm: x is read for the statistics and again for y; backward x and dy twice.

@@ -42,6 +42,7 @@ TEST_P(Updates, WorkForEachParameter) {
 
 INSTANTIATE_TEST_SUITE_P(Optimizers, Updates,
                          testing::Values(UpdateCase{"sgd", 2, 8, 4}, UpdateCase{"momentum", 4, 12, 8},
+                                         UpdateCase{"momentum_decay", 6, 12, 8},
                                          UpdateCase{"nesterov", 6, 12, 8}, UpdateCase{"adam", 11, 16, 12},
                                          UpdateCase{"lamb", 20, 36, 16}, UpdateCase{"adagrad", 6, 12, 8},
                                          UpdateCase{"rowwise_adagrad", 6, 12, 8}));
@@ -49,6 +50,7 @@ INSTANTIATE_TEST_SUITE_P(Optimizers, Updates,
 // Words that the operators of PyTorch's loop read and write, for each parameter.
 //   sgd       w.add_(g): 2 read, 1 written
 //   momentum  v.mul_, v.add_(g), w.add_(v): 1 + 2 + 2, 3
+//   decay     g' = g.add(w), v.mul_, v.add_(g'), w.add_(v): 2 + 1 + 2 + 2, 4
 //   nesterov  v.mul_, v.add_(g), d = g.add(v), w.add_(d): 1 + 2 + 2 + 2, 4
 //   adam      m.mul_, m.add_(g), v.mul_, v.addcmul_(g, g), d = v.sqrt(), d.add_, w.addcdiv_(m, d):
 //             1 + 2 + 1 + 2 + 1 + 1 + 3, 7; 18 words in all
@@ -99,6 +101,7 @@ TEST_P(UpdateLoop, OneKernelForEachOperator) {
 INSTANTIATE_TEST_SUITE_P(
     Optimizers, UpdateLoop,
     testing::Values(LoopCase{"sgd", {"add"}, 2, 1, 0}, LoopCase{"momentum", {"mul", "add", "add"}, 5, 3, 0},
+                    LoopCase{"momentum_decay", {"add", "mul", "add", "add"}, 7, 4, 1},
                     LoopCase{"nesterov", {"mul", "add", "add", "add"}, 7, 4, 1},
                     LoopCase{"adam", {"mul", "add", "mul", "addcmul", "sqrt", "add", "addcdiv"}, 11, 7, 1},
                     LoopCase{"adagrad", {"addcmul", "sqrt", "add", "addcdiv"}, 7, 4, 1},

@@ -55,7 +55,7 @@ MemoryPlan plan(const TrainingStep& step, double batch, const Framework& f, doub
   for (std::size_t k = 0; k < costs.size(); ++k) {
     if (step.kernels[k].kind == KernelKind::convolution) costs[k].workspace = Bytes(workspace);
   }
-  return plan_memory(memory_outline(step), step, costs, batch, f, Bytes(page));
+  return plan_memory(memory_outline(step), step, costs, batch, f, {Bytes(page), Bytes()});
 }
 
 TEST(MemoryPlan, CategoriesAtThePeakOfASmallBatch) {
@@ -132,6 +132,26 @@ TEST(MemoryPlan, RoundingIsInNoCategory) {
   EXPECT_NEAR(paged.total().si(), 5 * 512 + 8192, 1e-9);
   EXPECT_EQ(plan(four_kernels(), 2, framework(0, planned_ahead(64, 90)), 5000, 4096).context, Bytes());
   EXPECT_EQ(plan(four_kernels(), 2, framework(0), 5000, 4096).context, Bytes());
+}
+
+// Two handles of 40 B stay beside the 317 B of four_kernels() at a batch of two, whatever is alive.
+TEST(MemoryPlan, WorkspacesOfLibrariesStay) {
+  const TrainingStep step = four_kernels();
+  Framework f = framework(7);
+  f.allocator.cublas_workspaces = 2;
+  const std::vector<KernelCost> costs(step.kernels.size());
+  const MemoryPlan kept = plan_memory(memory_outline(step), step, costs, 2, f, {Bytes(), Bytes(40)});
+  EXPECT_EQ(kept.kept_workspaces.si(), 80);
+  EXPECT_EQ(kept.use[MemoryCategory::workspace].si(), 80);
+  EXPECT_EQ(kept.total().si(), 397);
+}
+
+TEST(MemoryPlan, WorkspacesOfCublas) {
+  GpuSpec gpu;
+  gpu.compute_capability = 8.0;
+  EXPECT_EQ(cublas_workspace(gpu), Bytes(2 * 4096 * 1024 + 8 * 16 * 1024));
+  gpu.compute_capability = 9.0;
+  EXPECT_EQ(cublas_workspace(gpu), Bytes(32 * 1024 * 1024));
 }
 
 TEST(MemoryPlan, PagesOfDrivers) {

@@ -80,6 +80,40 @@ TEST(PredictRow, TimesInSecondsAndMilliseconds) {
 }
 
 // Device memory in use: the model's memory and the context.
+// The four phases of a critic with a gradient's penalty make the whole of its kernels; copies over the bus,
+// of which A3C has some forward, are none.
+TEST(PredictRow, PhasesHaveTheKernels) {
+  for (const char* model : {"wgan_gp", "a3c"}) {
+    static SpecCache specs = test::source_specs();
+    const Prediction p = predict(
+        {.model = model, .framework = "pytorch", .gpu = "titanxp", .batch = 8, .profile = "uncalibrated"},
+        specs);
+    double kernels = 0;
+    double copies = 0;
+    const Iteration& iteration = p.iterations[0];
+    for (std::size_t k = 0; k < iteration.costs.size(); ++k) {
+      const Kernel& kernel = iteration.step->kernels[k];
+      (kernel.kind == KernelKind::transfer ? copies : kernels) +=
+          iteration.costs[k].total.si() * static_cast<double>(kernel.repeat);
+    }
+    double phases = 0;
+    for (const std::string phase : {"forward", "backward", "double_backward", "optimizer"}) {
+      const RowPrediction row = predicted({{"model", model},
+                                           {"framework", "pytorch"},
+                                           {"version", "2.1"},
+                                           {"variant", "pytorch"},
+                                           {"batch_per_gpu", "8"},
+                                           {"metric", "gpu_time:" + phase},
+                                           {"unit", "s"}});
+      const bool there = phase != "double_backward" || model == std::string("wgan_gp");
+      EXPECT_EQ(row.status == "ok", there) << model << ' ' << phase << ": " << row.status;
+      if (there) phases += row.predicted;
+    }
+    EXPECT_NEAR(phases, kernels, 1e-9 * kernels) << model;
+    EXPECT_EQ(copies > 0, model == std::string("a3c"));
+  }
+}
+
 TEST(PredictRow, MemoryOnTheDevice) {
   const RowPrediction row = predicted({{"metric", "memory_used"}, {"unit", "bytes (device memory in use)"}});
   EXPECT_DOUBLE_EQ(row.predicted, resnet50().memory.total().si());

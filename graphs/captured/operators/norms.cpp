@@ -5,6 +5,7 @@
 #include "graphs/aten_batch_norm.h"
 #include "graphs/captured/operators/operators.h"
 #include "graphs/captured/tensor_access.h"
+#include "graphs/group_moments.h"
 
 namespace tbdsim {
 namespace {
@@ -173,7 +174,11 @@ void lower_layer_norm_backward(OperatorSite& site) {
 void lower_group_norm(OperatorSite& site) {
   const CapturedTensor& x = site.tensor(0);
   const GroupNorm norm(site, x, 4, 6);
-  norm.add(KernelKind::reduction, "group_moments", x.elements, kMomentFlops, bytes_of(x), norm.statistics);
+  Kernel moments = bytes_kernel(KernelKind::reduction, site.phase, "group_moments", x.elements, kMomentFlops,
+                                bytes_of(x), norm.statistics, bytes_of(x.dtype));
+  as_moments_of_groups(
+      moments, checked_multiply(site.whole(4), site.whole(5)) / std::max<std::int64_t>(1, site.whole(6)));
+  site.emit(std::move(moments));
   norm.add(KernelKind::elementwise, "group_factors", norm.channels, 2, norm.statistics, norm.factors);
   norm.add(KernelKind::elementwise, "group_norm", x.elements, kScaleAndShift, bytes_of(x) + norm.factors,
            bytes_of(site.output(0)));

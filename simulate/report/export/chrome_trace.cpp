@@ -160,8 +160,8 @@ void add_end(Events& events, const Prediction& p, const Iteration& iteration) {
 }
 
 // Counter events: bytes alive by category while each kernel runs.
-void add_memory(Events& events, const Iteration& iteration) {
-  for (const MemoryMoment& moment : memory_over_time(iteration)) {
+void add_memory(Events& events, const Prediction& p, const Iteration& iteration) {
+  for (const MemoryMoment& moment : memory_over_time(iteration, p.memory.kept_workspaces)) {
     const MemoryUse& use = moment.use;
     events.counter(kGpu, "memory in use, bytes", moment.start,
                    {{"weights", use[MemoryCategory::weights].si()},
@@ -219,7 +219,7 @@ void write_trace(std::ostream& out, const Prediction& p) {
   }
   add_end(events, p, iteration);
   add_loader(events, p, iteration);
-  add_memory(events, iteration);
+  add_memory(events, p, iteration);
   const Json document{{"schemaVersion", 1},
                       {"displayTimeUnit", "ms"},
                       {"distributedInfo", {{"rank", 0}}},

@@ -9,6 +9,7 @@
 #include "hwspecs/base/quantity_text.h"
 #include "simulate/analysis/allocator_replay.h"
 #include "simulate/analysis/memory_breakdown.h"
+#include "simulate/memory/iteration_replay.h"
 #include "simulate/report/export/pickle_writer.h"
 
 namespace tbdsim {
@@ -56,6 +57,7 @@ class Snapshot {
     return layer + ", " + std::string(phase_name(kernel)) + ": " + std::string(kernel.op);
   }
   [[nodiscard]] std::string owner_name(int owner) const {
+    if (owner == kLibrary) return "workspaces of cuBLAS";
     if (owner < 0) return "workspace of " + kernel_name(static_cast<std::size_t>(-1 - owner));
     const Tensor& tensor = step_.tensors[static_cast<std::size_t>(owner)];
     return std::string(kRoleNames[static_cast<std::size_t>(tensor.role)]) + " of " + layer_name(tensor.layer);
