@@ -41,6 +41,8 @@ struct Folding {
   }
 
   bool done(Dims dims, std::vector<double> values = {}, std::size_t output = 0) const {
+    constexpr std::int64_t kLargestSide = 1'000'000'000'000;
+    for (std::int64_t& side : dims) side = std::clamp<std::int64_t>(side, 0, kLargestSide);
     OnnxTensor to;
     std::int64_t count = 1;
     for (const std::int64_t side : dims) count = side <= 0 ? 0 : product_of({count, side});
@@ -228,7 +230,8 @@ struct Folding {
     if (in(0) == nullptr || to.empty()) return false;
     const auto values = net.values(node, 0);
     if (node.op == "Tile") {
-      for (std::size_t i = 0; i < to.size() && i < in(0)->dims.size(); ++i) to[i] *= in(0)->dims[i];
+      for (std::size_t i = 0; i < to.size() && i < in(0)->dims.size(); ++i)
+        to[i] = product_of({std::max<std::int64_t>(to[i], 0), in(0)->dims[i]});
       return done(to);
     }
     const auto spread = spread_dims(in(0)->dims, to);
@@ -328,7 +331,8 @@ struct Folding {
 
   [[nodiscard]] bool gather_rows() const {  // GatherND
     if (in(0) == nullptr || in(1) == nullptr || in(1)->dims.empty()) return false;
-    const std::int64_t depth = in(1)->dims.back() + whole_number_of(node, "batch_dims", 0);
+    const std::int64_t depth =
+        in(1)->dims.back() + std::clamp<std::int64_t>(whole_number_of(node, "batch_dims", 0), 0, 8);
     if (depth < 1 || depth > std::ssize(in(0)->dims)) return false;
     Dims to(in(1)->dims.begin(), in(1)->dims.end() - 1);
     to.insert(to.end(), in(0)->dims.begin() + depth, in(0)->dims.end());
@@ -354,11 +358,13 @@ struct Folding {
     if (in(0) == nullptr) return false;
     Dims to = in(0)->dims;
     const auto scales = net.values(node, 2), sizes = net.values(node, 3);
+    constexpr double kLargest = 1e6;
     for (std::size_t i = 0; i < to.size(); ++i) {
-      if (i < sizes.size())
-        to[i] = static_cast<std::int64_t>(std::clamp(sizes[i], 1.0, 1e6));
-      else if (i < scales.size())
-        to[i] = static_cast<std::int64_t>(std::clamp(scales[i] * static_cast<double>(to[i]), 1.0, 1e6));
+      double side = static_cast<double>(to[i]);
+      if (i < scales.size()) side *= scales[i];
+      if (i < sizes.size()) side = sizes[i];
+      if (!(side >= 1 && side <= kLargest)) return false;
+      to[i] = static_cast<std::int64_t>(side);
     }
     return done(to);
   }
@@ -388,6 +394,7 @@ std::vector<std::int64_t> axes_of(const OnnxConversion& net, const OnnxNode& nod
   for (std::int64_t& axis : axes) axis += axis < 0 ? sides : 0;
   std::ranges::sort(axes);
   std::erase_if(axes, [&](std::int64_t axis) { return axis < 0 || axis >= sides; });
+  axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
   return axes;
 }
 

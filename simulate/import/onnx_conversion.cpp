@@ -60,7 +60,10 @@ const OnnxNode* OnnxConversion::producer(const std::string& name) const {
 
 const OnnxNode* OnnxConversion::producer(const OnnxNode& node, std::size_t input, std::string_view op) const {
   const OnnxNode* found = input < node.inputs.size() ? producer(node.inputs[input]) : nullptr;
-  while (found != nullptr && found->op == "Cast" && op != "Cast" && !found->inputs.empty())
+  constexpr int kMostCasts = 16;
+  for (int i = 0;
+       i < kMostCasts && found != nullptr && found->op == "Cast" && op != "Cast" && !found->inputs.empty();
+       ++i)
     found = producer(found->inputs[0]);
   return found != nullptr && found->op == op ? found : nullptr;
 }

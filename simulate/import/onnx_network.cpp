@@ -119,6 +119,10 @@ ImportedFile onnx_network(const OnnxGraph& graph, const GivenValues& given) {
   // The samples before indices and masks beside them.
   std::ranges::stable_partition(inputs, [](const OnnxInput* input) { return input->real; });
   const bool named = inputs.empty() || inputs[0]->dims.empty() || inputs[0]->dims[0] < 1;
+  constexpr std::int64_t kLargestBatch = 1'000'000;
+  if (!named && inputs[0]->dims[0] > kLargestBatch)
+    NetworkBuilder(graph.file, "")
+        .fail(fmt::format("a batch of {}; expected up to {}", inputs[0]->dims[0], kLargestBatch));
   OnnxConversion net(graph, named ? kNamedBatch : inputs[0]->dims[0]);
   read_inputs(graph, inputs, given, net);
   std::size_t left_out = 0;

@@ -66,7 +66,7 @@ void layer_norm(OnnxConversion& net, const OnnxNode& node, const NetworkTensor& 
   if (!owner.empty()) keys.emplace_back("tied_to", spec_text(owner));
   const std::int64_t features = scale == nullptr ? from.shape.back() : product_of(scale->dims);
   NetworkTensor rows = from;
-  if (features != from.shape.back() && product_of(from.shape) % features == 0)
+  if (features > 0 && features != from.shape.back() && product_of(from.shape) % features == 0)
     rows = net.viewed(from, {product_of(from.shape) / features, features});
   const char* type = node.op == "LayerNormalization" ? "layer_norm" : "rms_norm";
   const NetworkTensor to = net.builder().add(type, name_of_layer(node), {rows}, rows.shape, std::move(keys));

@@ -255,7 +255,9 @@ void convert_einsum(OnnxConversion& net, const OnnxNode& node) {
   const bool two = comma != std::string::npos && arrow != std::string::npos && node.inputs.size() == 2 &&
                    equation.find('.') == std::string::npos;
   const OnnxData *a = net.data(node, 0), *b = net.data(node, 1);
-  if (!two || (a == nullptr && b == nullptr)) return net.unsupported(node, in_quotes(equation));
+  const bool known = (a != nullptr || net.constant(node, 0) != nullptr) &&
+                     (b != nullptr || net.constant(node, 1) != nullptr);
+  if (!two || !known || (a == nullptr && b == nullptr)) return net.unsupported(node, in_quotes(equation));
   const std::string left = equation.substr(0, comma), right = equation.substr(comma + 1, arrow - comma - 1),
                     to = equation.substr(arrow + 2);
   OnnxData first = a != nullptr ? *a : OnnxData{}, second = b != nullptr ? *b : OnnxData{};

@@ -222,12 +222,14 @@ void convert_expand(OnnxConversion& net, const OnnxNode& node) {
   Shape dims = net.whole_values(node, 1);
   const Shape before = dims_of(data.sides, net.batch());
   if (node.op == "Tile") {
-    for (std::size_t i = 0; i < dims.size() && i < before.size(); ++i) dims[i] *= before[i];
+    for (std::size_t i = 0; i < dims.size() && i < before.size(); ++i)
+      dims[i] = product_of({std::max<std::int64_t>(dims[i], 0), before[i]});
   }
   OnnxSides sides = sides_beside(dims, data.sides, net.batch());
   OnnxSides from = data.sides;
   if (from.size() < sides.size()) from.insert(from.begin(), sides.size() - from.size(), OnnxSide{});
-  if (dims.empty() || (node.op == "Expand" && !spread_sides(from, sides)))
+  const bool none = std::ranges::any_of(dims, [](auto side) { return side < 1; });
+  if (dims.empty() || none || (node.op == "Expand" && !spread_sides(from, sides)))
     return net.unsupported(node, "to unknown sides");
   if (node.op == "Expand") sides = *spread_sides(from, sides);
   const Shape shape = shape_of(sides);
@@ -313,6 +315,7 @@ void convert_reshape(OnnxConversion& net, const OnnxNode& node) {
     const auto rank = std::ssize(data.sides) + (grows ? std::ssize(axes) : 0);
     for (std::int64_t& axis : axes) axis += axis < 0 ? rank : 0;
     std::ranges::sort(axes);
+    axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
     for (const std::int64_t axis : axes) {
       if (axis < 0 || axis >= rank) return net.unsupported(node, "of no such side");
       if (!grows) continue;
@@ -379,9 +382,11 @@ void convert_upsample(OnnxConversion& net, const OnnxNode& node, const NetworkTe
     const std::vector<double> numbers = net.values(node, i);
     if (numbers.size() != 4) continue;
     const bool sizes = i == 3;
-    for (std::size_t k = 0; k < 2; ++k)
-      image[k] = static_cast<std::int64_t>(std::clamp(
-          sizes ? numbers[k + 2] : numbers[k + 2] * static_cast<double>(from.shape[k + 1]), 0.0, 1e6));
+    constexpr double kLargest = 1e6;
+    for (std::size_t k = 0; k < 2; ++k) {
+      const double side = sizes ? numbers[k + 2] : numbers[k + 2] * static_cast<double>(from.shape[k + 1]);
+      image[k] = side >= 1 && side <= kLargest ? static_cast<std::int64_t>(side) : 0;
+    }
   }
   const auto to = add_upsample(net.builder(), node, from, image);
   to ? net.set(node, *to) : net.unsupported(node, "to an unknown size");

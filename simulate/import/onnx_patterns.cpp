@@ -13,9 +13,12 @@ namespace tbdsim {
 namespace {
 
 std::string through_casts(const OnnxConversion& net, std::string name) {
-  for (const OnnxNode* node = net.producer(name);
-       node != nullptr && node->op == "Cast" && !node->inputs.empty(); node = net.producer(name))
+  constexpr int kMostCasts = 16;
+  for (int i = 0; i < kMostCasts; ++i) {
+    const OnnxNode* node = net.producer(name);
+    if (node == nullptr || node->op != "Cast" || node->inputs.empty()) break;
     name = node->inputs[0];
+  }
   return name;
 }
 
@@ -87,7 +90,7 @@ bool reaches(const OnnxConversion& net, const std::string& name, const std::stri
   const OnnxNode* node = net.producer(name);
   const bool polynomial =
       node != nullptr && (node->op == "Mul" || node->op == "Add" || node->op == "Pow" || node->op == "Div");
-  if (!polynomial || steps == 0) return false;
+  if (!polynomial || steps == 0 || node->inputs.size() > 2) return false;
   return std::ranges::any_of(node->inputs,
                              [&](const auto& input) { return reaches(net, input, x, steps - 1); });
 }

@@ -36,7 +36,7 @@ template <class Source>
 std::vector<double> picked(const std::vector<double>& values, const Dims& from, const Dims& to,
                            Source source) {
   const std::int64_t count = product_of(to);
-  if (values.empty() || count > kMostFolded || count < 1) return {};
+  if (values.empty() || product_of(from) != std::ssize(values) || count > kMostFolded || count < 1) return {};
   std::vector<double> result;
   for (std::int64_t index = 0; index < count; ++index) {
     Dims at(to.size());
