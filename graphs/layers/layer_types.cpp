@@ -57,7 +57,9 @@ constexpr LayerType kLayerTypes[] = {
      make_adaptive_avg_pool},
     {"global_avg_pool", "mean over all pixels", make_global_avg_pool},
     {"slice_mean", "mean over 2x2 pixels as a sum of four strided slices", make_slice_mean},
-    {"upsample", "larger image: factor, in both directions, mode (nearest, bilinear)", make_upsample},
+    {"upsample",
+     "larger image: factor, in both directions, or outputs: height and width, mode (nearest, bilinear)",
+     make_upsample},
     {"depth_to_space", "channels laid out as pixels: factor, in both directions", make_depth_to_space},
     {"add", "element-wise sum of two or more inputs of one shape", make_add},
     {"weighted_add",
@@ -75,6 +77,22 @@ constexpr LayerType kLayerTypes[] = {
      "attention over the edges of a graph that was sampled, from {sources, width} to {targets, width} "
      "(GAT): edges of a sample, heads",
      make_neighbour_attention},
+    {"pairwise",
+     "sum, product, quotient or function of two inputs, whose dimensions of 1 spread: operation (add, "
+     "subtract, "
+     "multiply, divide, function), trained: dimensions of a trained second one, the same for all samples, "
+     "elements (all) of the tensor that it is made of",
+     make_pairwise},
+    {"pointwise", "any function of each element without a layer of its own: operations (1)", make_pointwise},
+    {"slice", "a part, of those dimensions: dims, parts (1): of so many equal ones along the last",
+     make_slice},
+    {"pad", "zeros around it: dims", make_pad},
+    {"expand", "the same elements again along dimensions of 1: dims", make_expand},
+    {"reduce", "along dimensions that are 1 or gone in the output: dims, operation (mean, sum, max)",
+     make_reduce},
+    {"trained",
+     "a trained tensor that all samples of the input share: dims, elements (of the tensor; 0: a constant)",
+     make_trained},
     {"channel_add",
      "sum of an image, or of positions, and a number for each of its channels, or features, and samples",
      make_channel_add},

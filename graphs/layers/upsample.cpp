@@ -1,6 +1,6 @@
-// upsample: every pixel becomes a square of factor x factor pixels, each as it (nearest), whose gradients are
-// added up, or between it and its neighbours (bilinear): weighted sums of four, whose gradients are added to
-// a gradient of zeros.
+// upsample: every pixel becomes a square of factor x factor pixels, or the image one of `outputs`, each as it
+// (nearest), whose gradients are added up, or between it and its neighbours (bilinear): weighted sums of
+// four, whose gradients are added to a gradient of zeros.
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {
@@ -12,12 +12,19 @@ constexpr std::int64_t kBilinearFlops = 2 * kBilinearPixels - 1;  // products an
 
 class Upsample : public Layer {
  public:
-  explicit Upsample(SpecMap& keys) : factor_(keys.at("factor").count(1, kLargestFactor)) {
+  explicit Upsample(SpecMap& keys) {
+    if (const auto outputs = keys.find("outputs")) {
+      for (const SpecNode& side : outputs->list()) outputs_.push_back(side.count(1, kLargestDimension));
+      if (outputs_.size() != 2) outputs->fail("expected a height and a width");
+    } else {
+      factor_ = keys.at("factor").count(1, kLargestFactor);
+    }
     if (const auto mode = keys.find("mode")) bilinear_ = mode->one_of({"nearest", "bilinear"}) == 1;
   }
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     const Shape& in = image_input(inputs);
+    if (!outputs_.empty()) return {in.rows, {in.dims[0], outputs_[0], outputs_[1]}};
     return {in.rows,
             {in.dims[0], checked_multiply(in.dims[1], factor_), checked_multiply(in.dims[2], factor_)}};
   }
@@ -49,7 +56,8 @@ class Upsample : public Layer {
         memory_kernel(KernelKind::elementwise, phase, "upsample", site.output, flops, read, written));
   }
 
-  std::int64_t factor_;
+  std::int64_t factor_ = 1;
+  std::vector<std::int64_t> outputs_;  // height and width where they are given
   bool bilinear_ = false;
 };
 

@@ -79,6 +79,8 @@ bool on_gpu(const std::string& category) {
 
 bool launches_work(const std::string& category, const std::string& name) {
   if (category != "cuda_runtime" && category != "cuda_driver" && category != "runtime") return false;
+  // A graph's kernels, of any part of the step, have the one launch of the graph.
+  if (name.find("GraphLaunch") != std::string::npos) return false;
   return name.find("Launch") != std::string::npos || name.find("Mem") != std::string::npos;
 }
 

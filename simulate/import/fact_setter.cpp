@@ -18,7 +18,9 @@ constexpr double kMostUnits = 10'000;  // SMs, lanes: as gpu_spec.cpp has it
 constexpr int kNewestPcie = 9;
 
 bool unknown(std::string_view text) {
-  return text.empty() || text.starts_with("N/A") || text.starts_with("[N") || text.starts_with("Not ") ||
+  return text.empty() || text.starts_with("N/A") || text.starts_with("ERR!") ||
+         text.starts_with("Requested") || text.starts_with("Insufficient") ||
+         text.starts_with("[Insufficient") || text.starts_with("[N") || text.starts_with("Not ") ||
          text.starts_with("[Unknown") || text.starts_with("Unknown") || text.starts_with("[GPU");
 }
 

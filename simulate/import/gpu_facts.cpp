@@ -1,5 +1,6 @@
 #include "simulate/import/gpu_facts.h"
 
+#include <algorithm>
 #include <charconv>
 #include <sstream>
 
@@ -99,7 +100,11 @@ std::vector<GpuFacts> read_smi_text(std::string_view text, const std::string& fi
       above.push_back({indent, std::string(key)});
       continue;
     }
-    if (all.empty() || above.empty()) continue;
+    // A slice of a card has a memory of its own.
+    const bool of_slice = std::any_of(above.begin(), above.end(), [](const Section& section) {
+      return section.name.starts_with("MIG Device");
+    });
+    if (all.empty() || above.empty() || of_slice) continue;
     const std::string path = above.back().name + "/" + std::string(key);
     set_smi_fact(FactSetter(all.back(), file, number), path, value);
   }

@@ -1,4 +1,5 @@
-// Tables of kernels as CSV: nsys stats (cuda_gpu_kern_sum, cuda_gpu_trace), nvprof --csv (summary,
+// Tables of kernels as CSV: nsys stats (cuda_gpu_kern_sum, cuda_gpu_sum, cuda_kern_exec_sum, cuda_gpu_trace),
+// nvprof --csv (summary,
 // --print-gpu-trace), ncu --csv. Lines that begin with "==" are what nvprof and ncu say beside the table.
 #include <algorithm>
 #include <fstream>
@@ -50,6 +51,8 @@ std::optional<double> seconds_of(std::string_view unit) {
   for (const auto& [name, seconds] : {std::pair{"s", 1.0},
                                       {"ms", kMilli},
                                       {"us", kMicro},
+                                      {"\u03bcs", kMicro},
+                                      {"\u00b5s", kMicro},
                                       {"ns", kNano},
                                       {"second", 1.0},
                                       {"msecond", kMilli},
@@ -112,8 +115,9 @@ class Table {
 
 // One row a kernel's name.
 void read_sums(Table& table, const std::string& count, const std::string& time, KernelSums& sums) {
-  const std::size_t name = table.column("Name"), counts = table.column(count), times = table.column(time);
-  const auto type = table.find("Type");
+  const std::size_t name = table.column(table.find("Operation") ? "Operation" : "Name"),
+                    counts = table.column(count), times = table.column(time);
+  const auto type = table.find("Type"), category = table.find("Category");
   auto unit = seconds_of_column(table.columns()[times]);
   const bool units_row = !unit;
   if (units_row) {
@@ -123,8 +127,21 @@ void read_sums(Table& table, const std::string& count, const std::string& time, 
   }
   while (table.next()) {
     if (type && table.fields[*type] != "GPU activities") continue;
+    if (category && table.fields[*category] != "CUDA_KERNEL") continue;
     sums.add(table.fields[name], StepPart::unknown, table.number(counts),
              Seconds(*unit * table.number(times)));
+  }
+}
+
+// One row a kernel and how it was launched, with the mean of its times (cuda_kern_exec_sum).
+void read_means(Table& table, KernelSums& sums) {
+  const std::size_t name = table.column("Kernel Name"), counts = table.column("Count"),
+                    means = table.column("KAvg (*");
+  const auto unit = seconds_of_column(table.columns()[means]);
+  if (!unit) table.fail(in_quotes(table.columns()[means]) + " has no unit of time; expected s, ms, us or ns");
+  while (table.next()) {
+    const double count = table.number(counts);
+    sums.add(table.fields[name], StepPart::unknown, count, Seconds(*unit * count * table.number(means)));
   }
 }
 
@@ -197,7 +214,7 @@ MeasuredRun read_kernel_table(const std::filesystem::path& file) {
   KernelSums sums;
   switch (format) {
     case FileFormat::nsys_kernels:
-      read_sums(table, "Instances", "Total Time*", sums);
+      table.find("KAvg (*") ? read_means(table, sums) : read_sums(table, "Instances", "Total Time*", sums);
       break;
     case FileFormat::nvprof_summary:
       read_sums(table, "Calls", "Time", sums);

@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::size_t kMostLayers = 100'000;
 constexpr std::int64_t kLargestSide = 100'000'000;
-constexpr const char* kInput = "data";
 
 // The pads of one side as tbd-sim has them: a number on both, or "same".
 struct Pad {
@@ -65,15 +64,19 @@ std::int64_t product_of(const std::vector<std::int64_t>& shape) {
 
 void NetworkBuilder::fail(const std::string& what) const { fail_at(file_, 0, what); }
 
-NetworkTensor NetworkBuilder::input(const std::vector<std::int64_t>& shape) {
+void NetworkBuilder::note_unsupported(const std::string& what, const std::string& where) {
+  Unsupported& noted = unsupported_[what];
+  if (++noted.count == 1) noted.first = where;
+}
+
+NetworkTensor NetworkBuilder::input(const std::vector<std::int64_t>& shape, const std::string& name) {
   constexpr std::size_t kMostDimensions = 8;
   const bool can_be =
       !shape.empty() && shape.size() <= kMostDimensions &&
       std::all_of(shape.begin(), shape.end(), [](auto side) { return side > 0 && side <= kLargestSide; });
   if (!can_be) fail("the input has no shape of 1 to 8 sides above 0; expected channels x height x width");
-  input_ = shape;
-  names_.insert(kInput);
-  return {.layer = kInput, .shape = shape};
+  inputs_.emplace_back(unique(name, "data"), shape);
+  return {.layer = inputs_.back().first, .shape = shape};
 }
 
 std::string NetworkBuilder::unique(std::string_view name, const std::string& type) {
@@ -119,6 +122,12 @@ NetworkTensor NetworkBuilder::add_reshape(std::string_view name, const NetworkTe
   return add("reshape", name, {from}, shape, {{"dims", spec_list(dims)}});
 }
 
+bool NetworkBuilder::has_pads(const WindowSide& height, const WindowSide& width,
+                              const std::vector<std::int64_t>& shape) const {
+  const auto tall = pad_of(height, shape.at(1)), wide = pad_of(width, shape.at(2));
+  return tall && wide && tall->same == wide->same;
+}
+
 NetworkTensor NetworkBuilder::add_window(const std::string& type, std::string_view name,
                                          const NetworkTensor& from, const WindowSide& height,
                                          const WindowSide& width, std::int64_t channels, LayerKeys keys) {
@@ -161,11 +170,11 @@ std::set<std::string> NetworkBuilder::needed_for(const std::string& name) const 
 ImportedFile NetworkBuilder::finish(const NetworkTensor& given, const std::string& tool) {
   if (!unsupported_.empty()) {
     std::string list;
-    for (const auto& [what, count] : unsupported_)
-      list += fmt::format("{}{} ({})", list.empty() ? "" : ", ", what, count);
+    for (const auto& [what, noted] : unsupported_)
+      list += fmt::format("{}{} ({}{})", list.empty() ? "" : ", ", what, noted.count,
+                          noted.first.empty() ? "" : ", at " + in_quotes(noted.first));
     fail("operators without a layer of tbd-sim: " + list +
-         "; expected those of convolutional and fully connected "
-         "networks (a captured step has no such limit: docs/capture.md)");
+         "; expected others (a captured step has no such limit: docs/capture.md)");
   }
   if (layers_.empty()) fail("holds no layer; expected a network");
   NetworkTensor output = given;
@@ -177,12 +186,13 @@ ImportedFile NetworkBuilder::finish(const NetworkTensor& given, const std::strin
 
   SpecTree tree, variant, variants, graph, inputs, graphs, pass;
   add_entry(tree, "title", spec_text(title_));
-  const bool image = input_.size() == 3;
+  const std::vector<std::int64_t>& first = inputs_.at(0).second;
+  const bool image = first.size() == 3;
   add_entry(tree, "sample", spec_scalar(image ? "image" : "sample"));
-  const bool resizes = image && input_[1] == input_[2] && !fixed_shapes_;
+  const bool resizes = image && inputs_.size() == 1 && first[1] == first[2] && !fixed_shapes_;
   if (resizes) {
     SpecTree sizes;
-    add_entry(sizes, "image_size", spec_number(input_[1]));
+    add_entry(sizes, "image_size", spec_number(first[1]));
     add_entry(tree, "sizes", std::move(sizes));
   }
   const std::string file_name = std::filesystem::path(file_).filename().string();
@@ -191,16 +201,18 @@ ImportedFile NetworkBuilder::finish(const NetworkTensor& given, const std::strin
   add_entry(variant, "optimizer", spec_scalar("momentum"));
   add_entry(variants, "imported", std::move(variant));
   add_entry(tree, "variants", std::move(variants));
-  std::vector<SpecTree> sides;
-  for (std::size_t i = 0; i < input_.size(); ++i)
-    sides.push_back(resizes && i > 0 ? spec_scalar("$image_size") : spec_number(input_[i]));
-  add_entry(inputs, kInput, spec_list(sides));
+  for (const auto& [name, shape] : inputs_) {
+    if (!needed.contains(name)) continue;
+    std::vector<SpecTree> sides;
+    for (std::size_t i = 0; i < shape.size(); ++i)
+      sides.push_back(resizes && i > 0 ? spec_scalar("$image_size") : spec_number(shape[i]));
+    add_entry(inputs, name, spec_list(sides));
+  }
   add_entry(graph, "inputs", std::move(inputs));
   std::vector<SpecTree> layers;
   for (Layer& layer : layers_) {
     if (needed.contains(layer.name)) layers.push_back(std::move(layer.entry));
   }
-  const std::size_t left_out = layers_.size() - layers.size();
   add_entry(graph, "layers", spec_list(layers));
   add_entry(graphs, "main", std::move(graph));
   add_entry(tree, "graphs", std::move(graphs));
@@ -210,9 +222,6 @@ ImportedFile NetworkBuilder::finish(const NetworkTensor& given, const std::strin
   ImportedFile imported{.name = file_name_of(std::filesystem::path(file_).stem().string(), "model"),
                         .text = write_spec(tree),
                         .notes = notes_};
-  if (left_out > 0)
-    imported.notes.push_back(
-        fmt::format("{} layers that the first output does not need are left out", left_out));
   imported.notes.push_back(fmt::format("{} layers; behind the last one {}", layers.size() - 1,
                                        labels ? "softmax and cross entropy" : "the mean as a loss"));
   return imported;

@@ -36,8 +36,8 @@ class NetworkBuilder {
  public:
   NetworkBuilder(std::string file, std::string title) : file_(std::move(file)), title_(std::move(title)) {}
 
-  // The network's only input. Throws SpecError for a shape that no layer takes.
-  NetworkTensor input(const std::vector<std::int64_t>& shape);
+  // An input of the network; the first are the samples. Throws SpecError for a shape that no layer takes.
+  NetworkTensor input(const std::vector<std::int64_t>& shape, const std::string& name = "data");
 
   // Adds a layer of tbd-sim with keys beside its name and inputs.
   NetworkTensor add(const std::string& type, std::string_view name, const std::vector<NetworkTensor>& from,
@@ -49,13 +49,20 @@ class NetworkBuilder {
                            const WindowSide& height, const WindowSide& width, std::int64_t channels,
                            LayerKeys keys = {});
 
+  // Whether a layer has the pads of a window over an image of that shape.
+  [[nodiscard]] bool has_pads(const WindowSide& height, const WindowSide& width,
+                              const std::vector<std::int64_t>& shape) const;
+
   // The same elements in other sides.
   NetworkTensor add_reshape(std::string_view name, const NetworkTensor& from,
                             const std::vector<std::int64_t>& shape);
 
   // Counts an operator that no layer of tbd-sim computes; finish() throws then, and names them all.
-  void note_unsupported(const std::string& what) { ++unsupported_[what]; }
+  // `where` names the first.
+  void note_unsupported(const std::string& what, const std::string& where = "");
   [[nodiscard]] bool has_unsupported() const { return !unsupported_.empty(); }
+  // Dimensions in the file are numbers that do not follow from the image's sides.
+  void fix_shapes() { fixed_shapes_ = true; }
   void note(std::string sentence) { notes_.push_back(std::move(sentence)); }
 
   // The model's file: the layers that `output` needs, with a loss behind them. Throws SpecError for
@@ -75,10 +82,14 @@ class NetworkBuilder {
   [[nodiscard]] std::set<std::string> needed_for(const std::string& layer) const;
 
   std::string file_, title_;
-  std::vector<std::int64_t> input_;
+  std::vector<std::pair<std::string, std::vector<std::int64_t>>> inputs_;
   std::vector<Layer> layers_;
   std::set<std::string> names_;
-  std::map<std::string, int> unsupported_;
+  struct Unsupported {
+    int count = 0;
+    std::string first;
+  };
+  std::map<std::string, Unsupported> unsupported_;
   std::vector<std::string> notes_;
   bool fixed_shapes_ = false;
 };

@@ -31,12 +31,18 @@ struct OnnxNode {
 };
 struct OnnxTensor {
   std::vector<std::int64_t> dims{};
-  std::vector<std::int64_t> integers{};  // values of a small tensor of whole numbers
-  std::vector<double> numbers{};         // of a small one of others
+  std::vector<std::int64_t> integers{};           // values of a small tensor of whole numbers
+  std::vector<double> numbers{};                  // of a small one of others
+  bool real = true;                               // floating-point numbers
+  std::map<std::string, std::int64_t> trained{};  // parameters that it is or is made of, with their elements
 };
+// Its values as numbers; empty where they are not known.
+[[nodiscard]] std::vector<double> values_of(const OnnxTensor& tensor);
 struct OnnxInput {
   std::string name{};
-  std::vector<std::int64_t> dims{};  // -1: symbolic
+  std::vector<std::int64_t> dims{};    // -1: symbolic
+  std::vector<std::string> symbols{};  // names of such, one for each dimension
+  bool real = true;                    // false: indices, masks
 };
 struct OnnxGraph {
   std::string file{};
@@ -52,7 +58,8 @@ struct OnnxGraph {
 [[nodiscard]] OnnxGraph read_onnx(const std::filesystem::path& file);
 [[nodiscard]] OnnxGraph parse_onnx(std::string_view bytes, const std::string& file);
 
-// `given` may say image_size, for an input whose height and width are symbolic.
+// `given` may say image_size, for an input whose height and width are symbolic, and any other side that has a
+// name.
 [[nodiscard]] ImportedFile onnx_network(const OnnxGraph& graph, const GivenValues& given);
 
 }  // namespace tbdsim

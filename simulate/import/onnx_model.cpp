@@ -2,6 +2,7 @@
 // every version of the format. They are read without the ONNX library, which a network of layers needs no
 // more of than names, shapes and attributes: weights stay in the file, and neither the program nor the Python
 // package depends on it.
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <functional>
@@ -10,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "hwspecs/base/file.h"
+#include "simulate/import/network.h"
 #include "simulate/import/network_files.h"
 #include "simulate/import/text_lines.h"
 #include "simulate/import/wire_message.h"
@@ -17,7 +19,7 @@
 namespace tbdsim {
 namespace {
 
-constexpr std::size_t kMostValues = 64;  // of a tensor: more are weights, of which only the shape matters
+constexpr std::size_t kMostValues = 4'096;  // of a tensor: more are weights, of which only the shape matters
 constexpr std::size_t kMostNodes = 1'000'000;
 constexpr std::size_t kMostDimensions = 64;
 
@@ -37,16 +39,20 @@ namespace tensor {
 constexpr std::uint32_t kDims = 1, kType = 2, kFloats = 4, kInt32s = 5, kInt64s = 7, kName = 8, kRaw = 9;
 }
 namespace data_type {
-constexpr std::int64_t kFloat = 1, kInt32 = 6, kInt64 = 7;
+constexpr std::int64_t kFloat = 1, kInt32 = 6, kInt64 = 7, kBool = 9, kHalf = 10, kDouble = 11,
+                       kBfloat16 = 16;
+constexpr bool is_real(std::int64_t kind) {
+  return kind == 0 || kind == kFloat || kind == kHalf || kind == kDouble || kind == kBfloat16;
 }
+}  // namespace data_type
 namespace value_info {
 constexpr std::uint32_t kName = 1, kType = 2;
 }
 namespace type {
-constexpr std::uint32_t kTensor = 1, kShape = 2;
+constexpr std::uint32_t kTensor = 1, kElement = 1, kShape = 2;
 }
 namespace shape {
-constexpr std::uint32_t kDim = 1, kValue = 1;
+constexpr std::uint32_t kDim = 1, kValue = 1, kSymbol = 2;
 }
 
 using OnField = std::function<void(const WireField&)>;
@@ -87,7 +93,11 @@ NamedTensor read_tensor(std::string_view bytes) {
     if (field.number == tensor::kRaw) raw = field.bytes;
   });
   if (kind == data_type::kFloat) append_raw<float>(raw.empty() ? floats : raw, to.tensor.numbers);
-  if (kind == data_type::kInt32 || kind == data_type::kInt64) to.tensor.integers = std::move(whole);
+  if (kind == data_type::kDouble) append_raw<double>(raw, to.tensor.numbers);
+  if (kind == data_type::kInt32 || kind == data_type::kInt64 || kind == data_type::kBool)
+    to.tensor.integers = std::move(whole);
+  if (kind == data_type::kBool) append_raw<std::uint8_t>(raw, to.tensor.integers);
+  to.tensor.real = data_type::is_real(kind);
   if (kind == data_type::kInt32) append_raw<std::int32_t>(raw, to.tensor.integers);
   if (kind == data_type::kInt64) append_raw<std::int64_t>(raw, to.tensor.integers);
   return to;
@@ -129,10 +139,18 @@ void read_node(std::string_view bytes, OnnxGraph& graph) {
       if (!one.tensor.empty()) constant = read_tensor(one.tensor).tensor;
       if (one.name == "value_int" || one.name == "value_ints") constant.integers = one.value.integers;
       if (one.name == "value_float") constant.numbers = {one.value.number};
+      if (one.name == "value_int" || one.name == "value_ints") constant.real = false;
+      if (one.name == "value_ints") constant.dims = {std::ssize(one.value.integers)};
     }
     return;
   }
-  for (Attribute& one : attributes) to.attributes[one.name] = std::move(one.value);
+  for (Attribute& one : attributes) {
+    if (!one.tensor.empty()) {  // of ConstantOfShape: the number that fills it
+      const std::vector<double> values = values_of(read_tensor(one.tensor).tensor);
+      if (!values.empty()) one.value.number = values[0];
+    }
+    to.attributes[one.name] = std::move(one.value);
+  }
   if (graph.nodes.size() >= kMostNodes) throw std::runtime_error("has more than 1000000 nodes");
   graph.nodes.push_back(std::move(to));
 }
@@ -142,12 +160,17 @@ OnnxInput read_value(std::string_view bytes) {
   const auto dim = [&](const WireField& field) {
     if (field.number != shape::kDim) return;
     std::int64_t side = -1;
+    std::string symbol;
     for_each_field(field.bytes, [&](const WireField& value) {
       if (value.number == shape::kValue && value.bytes.empty() && value.whole() > 0) side = value.whole();
+      if (value.number == shape::kSymbol) symbol = std::string(value.bytes.substr(0, 100));
     });
-    if (to.dims.size() < kMostDimensions) to.dims.push_back(side);
+    if (to.dims.size() >= kMostDimensions) return;
+    to.dims.push_back(side);
+    to.symbols.push_back(std::move(symbol));
   };
   const auto tensor_type = [&](const WireField& field) {
+    if (field.number == type::kElement && field.bytes.empty()) to.real = data_type::is_real(field.whole());
     if (field.number == type::kShape) for_each_field(field.bytes, dim);
   };
   for_each_field(bytes, [&](const WireField& field) {
@@ -160,6 +183,19 @@ OnnxInput read_value(std::string_view bytes) {
   return to;
 }
 
+// Numbers that torch.onnx computes once and keeps are named as the nodes that would have made them, and are
+// no parameters.
+bool is_folded(std::string_view name) {
+  static constexpr std::string_view kNodes[] = {
+      "val",      "mul",         "add",       "sub",   "div",    "cos",    "sin",        "cat",
+      "view",     "expand",      "unsqueeze", "where", "full",   "arange", "permute",    "transpose",
+      "slice",    "clone",       "index",     "zeros", "ones",   "pow",    "reciprocal", "to",
+      "_to_copy", "masked_fill", "triu",      "tril",  "repeat", "stack"};
+  const std::size_t end = name.find_last_not_of("0123456789");
+  if (end != std::string_view::npos && name[end] == '_' && end + 1 < name.size()) name = name.substr(0, end);
+  return std::find(std::begin(kNodes), std::end(kNodes), name) != std::end(kNodes);
+}
+
 void read_graph(std::string_view bytes, OnnxGraph& to) {
   std::vector<OnnxInput> inputs;
   for_each_field(bytes, [&](const WireField& field) {
@@ -169,6 +205,8 @@ void read_graph(std::string_view bytes, OnnxGraph& to) {
     if (field.number == graph::kOutput) to.outputs.push_back(read_value(field.bytes).name);
     if (field.number != graph::kInitializer) return;
     NamedTensor weight = read_tensor(field.bytes);
+    if (weight.tensor.real && !weight.tensor.dims.empty() && !is_folded(weight.name))
+      weight.tensor.trained[weight.name] = product_of(weight.tensor.dims);
     to.tensors[weight.name] = std::move(weight.tensor);
   });
   for (OnnxInput& input : inputs) {
@@ -177,6 +215,11 @@ void read_graph(std::string_view bytes, OnnxGraph& to) {
 }
 
 }  // namespace
+
+std::vector<double> values_of(const OnnxTensor& tensor) {
+  if (tensor.integers.empty()) return tensor.numbers;
+  return {tensor.integers.begin(), tensor.integers.end()};
+}
 
 OnnxGraph parse_onnx(std::string_view bytes, const std::string& file) {
   OnnxGraph graph{.file = file};

@@ -1,6 +1,6 @@
 // An ONNX graph as a model file. A layer's backward pass is tbd-sim's own, so only the forward graph is read.
 #include <algorithm>
-#include <optional>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -9,71 +9,95 @@
 #include "hwspecs/base/suggest.h"
 #include "simulate/import/network.h"
 #include "simulate/import/network_files.h"
+#include "simulate/import/onnx_constants.h"
+#include "simulate/import/onnx_node.h"
 #include "simulate/import/onnx_operators.h"
 
 namespace tbdsim {
 namespace {
 
-void read_input(const OnnxGraph& graph, const GivenValues& given, OnnxConversion& net) {
-  const NetworkBuilder& builder = net.builder();
-  if (graph.inputs.empty()) builder.fail("no input without a value; expected one, the samples");
-  if (graph.inputs.size() > 1)
-    builder.fail(fmt::format("{} inputs; expected one, the samples", graph.inputs.size()));
-  std::vector<std::int64_t> shape = graph.inputs[0].dims;
-  if (shape.size() < 2)
-    builder.fail("the input has no batch before its sides; expected batch x channels x height x width");
+// A batch that is a name: a prime that is no size of a network, so that sizes made of it are told from
+// others.
+constexpr std::int64_t kNamedBatch = 7919;
+
+// The side that `--set NAME=128` gives; -1 where it gives none.
+std::int64_t given_side(const GivenValues& given, const std::string& name) {
+  const auto found = name.empty() ? given.end() : given.find(name);
+  if (found == given.end()) return -1;
+  const auto number = parse_whole_number(found->second);
+  if (!number || *number < 1)
+    throw UsageError("--set " + name + ": " + in_quotes(found->second) + "; expected a whole number");
+  return *number;
+}
+
+std::vector<std::int64_t> sides_of(const OnnxInput& input, const GivenValues& given,
+                                   const NetworkBuilder& builder) {
+  std::vector<std::int64_t> shape = input.dims;
+  const bool image = shape.size() == 4;
+  for (std::size_t i = 1; i < shape.size(); ++i) {
+    const std::string name = i < input.symbols.size() ? input.symbols[i] : "";
+    const std::int64_t size = image && i > 1 ? given_side(given, "image_size") : -1;
+    if (size > 0) shape[i] = size;
+    if (shape[i] == -1) shape[i] = given_side(given, name);
+    if (shape[i] > 0) continue;
+    if (image && i > 1)
+      builder.fail("the input's height and width are symbolic; expected --set image_size=224, say");
+    builder.fail(fmt::format("side {} of the input {} is {}; expected its size, as --set {}=128", i + 1,
+                             in_quotes(input.name), name.empty() ? "symbolic" : "named " + in_quotes(name),
+                             name.empty() ? "NAME" : name));
+  }
   shape.erase(shape.begin());
-  if (const auto size = given.find("image_size"); size != given.end() && shape.size() == 3) {
-    const auto number = parse_whole_number(size->second);
-    if (!number || *number < 1)
-      throw UsageError("--set image_size: " + in_quotes(size->second) + "; expected a whole number");
-    shape[1] = shape[2] = *number;
-  }
-  if (std::find(shape.begin(), shape.end(), -1) != shape.end())
-    builder.fail("the input's height and width are symbolic; expected --set image_size=224, say");
-  net.set(graph.inputs[0].name, net.builder().input(shape));
+  return shape;
 }
 
-// A weight in other sides.
-void convert_constant(OnnxConversion& net, const OnnxNode& node) {
-  const OnnxTensor* weight = net.constant(node, 0);
-  if (weight == nullptr || node.outputs.empty()) return net.unsupported(node, "of constants");
-  OnnxTensor to{.dims = weight->dims};
-  if (node.op == "Transpose") std::reverse(to.dims.begin(), to.dims.end());
-  if (const OnnxTensor* dims = net.constant(node, 1); node.op == "Reshape" && dims != nullptr)
-    to.dims = dims->integers;
-  const bool known = node.op == "Transpose" || node.op == "Reshape" || node.op == "Unsqueeze" ||
-                     node.op == "Squeeze" || node.op == "Cast" || node.op == "Identity";
-  if (!known) return net.unsupported(node, "of constants");
-  net.set_constant(node.outputs[0], std::move(to));
+void read_inputs(const OnnxGraph& graph, const std::vector<const OnnxInput*>& inputs,
+                 const GivenValues& given, OnnxConversion& net) {
+  const NetworkBuilder& builder = net.builder();
+  if (inputs.empty()) builder.fail("no input without a value; expected one, the samples");
+  bool first = true;
+  for (const OnnxInput* input : inputs) {
+    if (input->dims.size() < (input->real ? 2U : 1U)) {
+      if (input->real)
+        builder.fail("the input has no batch before its sides; expected batch x channels x height x width");
+      continue;
+    }
+    std::vector<std::int64_t> shape = sides_of(*input, given, builder);
+    if (shape.empty()) shape = {1};
+    const NetworkTensor tensor = net.builder().input(shape, first ? "data" : input->name);
+    OnnxSides sides = batch_and(shape);
+    sides.resize(input->dims.size());
+    net.set(input->name, {.layer = tensor, .sides = std::move(sides), .places = {}, .whole = !input->real});
+    first = false;
+  }
+  (void)graph;
 }
 
-// Numbers that a network computes of its shapes, as x.view(x.size(0), -1) does.
-bool is_beside_data(const OnnxConversion& net, const OnnxNode& node) {
-  if (node.op == "Shape" || node.op == "Size") return true;
-  bool any = false;
-  for (const std::string& input : node.inputs) {
-    const auto found = net.data(input);
-    if (!found) continue;
-    if (found->is_data) return false;
-    any = true;
+// Names that the output needs, over the nodes that make them.
+std::set<std::string> needed_for(const OnnxGraph& graph, const std::string& output) {
+  std::set<std::string> needed = {output};
+  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
+    const bool used =
+        std::ranges::any_of(node->outputs, [&](const auto& name) { return needed.contains(name); });
+    if (used) needed.insert(node->inputs.begin(), node->inputs.end());
   }
-  return any;
+  return needed;
 }
 
 void convert(OnnxConversion& net, const OnnxNode& node) {
-  const OnnxTensor* dims = node.op == "ConstantOfShape" ? net.constant(node, 0) : nullptr;
-  if (dims != nullptr && !node.outputs.empty())
-    return net.set_constant(node.outputs[0], {.dims = dims->integers});
-  if (is_beside_data(net, node)) {
-    for (const std::string& output : node.outputs)
-      net.set(output, {.layer = {}, .shape = {}, .is_data = false});
+  bool computed = false, whole = true;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const OnnxData* data = net.data(node, i);
+    computed |= data != nullptr;
+    whole &= data == nullptr || data->whole;
+  }
+  if (!computed || node.op == "Shape" || node.op == "Size") {
+    if (!fold_constants(net, node)) net.unsupported(node, "of constants");
     return;
   }
-  const auto from = net.data(node, 0);
-  if (!from) return convert_constant(net, node);
-  if (!from->is_data) return net.unsupported(node, "of a shape");
-  if (!convert_operator(net, node, *from)) net.unsupported(node);
+  const OnnxTensor* table = net.constant(node, 0);
+  if (whole && !(node.op == "Gather" && table != nullptr && table->real && table->dims.size() == 2))
+    return convert_indices(net, node);
+  if (!convert_operator(net, node)) net.unsupported(node);
 }
 
 // The name of the output without a softmax at its end, which the loss computes.
@@ -86,18 +110,38 @@ std::string without_softmax(const OnnxConversion& net, const std::string& output
 }  // namespace
 
 ImportedFile onnx_network(const OnnxGraph& graph, const GivenValues& given) {
-  OnnxConversion net(graph);
-  read_input(graph, given, net);
-  for (const OnnxNode& node : graph.nodes) convert(net, node);
   const std::string output = graph.outputs.empty() ? std::string() : graph.outputs.front();
-  const auto last = net.data(without_softmax(net, output));
-  if (!last && net.builder().has_unsupported()) return net.builder().finish({}, "ONNX");
-  if (!last) net.builder().fail(in_quotes(output) + " is the output and no node computes it");
+  const std::set<std::string> needed = needed_for(graph, output);
+  std::vector<const OnnxInput*> inputs;
+  for (const OnnxInput& input : graph.inputs) {
+    if (needed.contains(input.name)) inputs.push_back(&input);
+  }
+  // The samples before indices and masks beside them.
+  std::ranges::stable_partition(inputs, [](const OnnxInput* input) { return input->real; });
+  const bool named = inputs.empty() || inputs[0]->dims.empty() || inputs[0]->dims[0] < 1;
+  constexpr std::int64_t kLargestBatch = 1'000'000;
+  if (!named && inputs[0]->dims[0] > kLargestBatch)
+    NetworkBuilder(graph.file, "")
+        .fail(fmt::format("a batch of {}; expected up to {}", inputs[0]->dims[0], kLargestBatch));
+  OnnxConversion net(graph, named ? kNamedBatch : inputs[0]->dims[0]);
+  read_inputs(graph, inputs, given, net);
+  std::size_t left_out = 0;
+  for (const OnnxNode& node : graph.nodes) {
+    const bool used =
+        std::ranges::any_of(node.outputs, [&](const auto& name) { return needed.contains(name); });
+    if (used) convert(net, node);
+    if (!used) ++left_out;
+  }
+  if (left_out > 0)
+    net.builder().note(fmt::format("{} nodes that the first output does not need are left out", left_out));
+  const OnnxData* last = net.data(without_softmax(net, output));
+  if (last == nullptr && net.builder().has_unsupported()) return net.builder().finish({}, "ONNX");
+  if (last == nullptr) net.builder().fail(in_quotes(output) + " is the output and no node computes it");
   if (net.may_have_folded_norms())
     net.builder().note(
         "no batch norm: if the network has some, the export folded them into its convolutions "
         "(torch.onnx.export with training=TrainingMode.TRAINING and do_constant_folding=False keeps them)");
-  return net.builder().finish(*last, "ONNX");
+  return net.builder().finish(net.viewed(*last), "ONNX");
 }
 
 }  // namespace tbdsim

@@ -16,21 +16,102 @@ namespace {
 
 std::optional<std::pair<WindowSide, WindowSide>> window(OnnxConversion& net, const OnnxNode& node,
                                                         const NetworkTensor& from,
-                                                        const std::vector<std::int64_t>& kernel) {
+                                                        std::vector<std::int64_t> kernel) {
   try {
+    if (kernel.size() == 1) {
+      OnnxNode row = node;
+      for (const auto& [name, first] : {std::pair("strides", 1), std::pair("dilations", 1)}) {
+        auto& numbers = row.attributes[name].integers;
+        if (numbers.empty()) numbers = {1};
+        numbers.insert(numbers.begin(), first);
+      }
+      auto& pads = row.attributes["pads"].integers;
+      if (pads.size() != 2) pads = {0, 0};
+      pads = {0, pads[0], 0, pads[1]};
+      kernel.insert(kernel.begin(), 1);
+      return window_of(row, from.shape, kernel);
+    }
     return window_of(node, from.shape, kernel);
   } catch (const std::invalid_argument& wrong) {
     net.builder().fail(name_of_layer(node) + ": " + wrong.what());
   }
 }
 
+// A window whose pads no layer has reads an image that was padded before.
+NetworkTensor add_padded(OnnxConversion& net, const char* type, const OnnxNode& node,
+                         const NetworkTensor& from, std::pair<WindowSide, WindowSide> sides,
+                         std::int64_t channels, LayerKeys keys) {
+  auto& [tall, wide] = sides;
+  NetworkTensor image = from;
+  if (!net.builder().has_pads(tall, wide, from.shape)) {
+    image = add_resized(
+        net, "pad", name_of_layer(node) + "/pad", from,
+        {from.shape[0], from.shape[1] + tall.before + tall.after, from.shape[2] + wide.before + wide.after});
+    tall.before = tall.after = wide.before = wide.after = 0;
+  }
+  return net.builder().add_window(type, name_of_layer(node), image, tall, wide, channels, std::move(keys));
+}
+
+void set_seen(OnnxConversion& net, const OnnxNode& node, const NetworkTensor& to, bool sequence) {
+  net.set(node, to, batch_and(sequence ? std::vector<std::int64_t>{to.shape[0], to.shape[2]} : to.shape));
+}
+
+// Several images of a sample, as windows are, computed as one image of them below one another.
+void images_below_one_another(OnnxConversion& net, const OnnxNode& node, const NetworkTensor& from,
+                              const OnnxTensor& weight) {
+  const std::vector<std::int64_t>& shape = from.shape;
+  const auto sides = window(net, node, {.layer = from.layer, .shape = {shape[1], shape[2], shape[3]}},
+                            {weight.dims[2], weight.dims[3]});
+  const std::int64_t groups = whole_number_of(node, "group", 1), all = product_of({shape[0], shape[2]});
+  const std::int64_t rows = sides ? product_of({sides->first.outputs(shape[2]), shape[0]}) : 0;
+  if (!sides || groups < 1 || weight.dims[1] * groups != shape[1] || rows < 1 ||
+      sides->first.outputs(all) < rows || sides->second.outputs(shape[3]) < 1)
+    return net.unsupported(node, "of several images of a sample");
+  LayerKeys keys = {{"filters", spec_number(weight.dims[0])}};
+  if (node.inputs.size() > 2) keys.emplace_back("bias", spec_scalar("true"));
+  if (groups != 1) keys.emplace_back("groups", spec_number(groups));
+  NetworkTensor to = add_padded(net, "conv2d", node, net.viewed(from, {shape[1], all, shape[3]}), *sides,
+                                weight.dims[0], std::move(keys));
+  const std::int64_t each = sides->first.outputs(shape[2]), width = to.shape[2];
+  if (to.shape[1] != rows)
+    to = add_resized(net, "slice", name_of_layer(node), to, {weight.dims[0], rows, width});
+  OnnxSides out = {net.data(node, 0)->sides[0], {.size = weight.dims[0]}, {.size = each}, {.size = width}};
+  net.set(node, net.viewed(to, {shape[0], weight.dims[0], each, width}), std::move(out));
+}
+
+void volume(OnnxConversion& net, const OnnxNode& node, const NetworkTensor& from, const OnnxTensor& weight) {
+  const std::int64_t kernel = weight.dims[2];
+  auto strides = whole_numbers(node, "strides"), pads = whole_numbers(node, "pads");
+  const auto all = [](const std::vector<std::int64_t>& numbers, std::int64_t value) {
+    return std::ranges::all_of(numbers, [&](auto number) { return number == value; });
+  };
+  const std::int64_t stride = strides.empty() ? 1 : strides[0];
+  const bool plain = weight.dims[3] == kernel && weight.dims[4] == kernel && all(strides, stride) &&
+                     stride > 0 && all(pads, kernel / 2) && kernel % 2 == 1 &&
+                     whole_number_of(node, "group", 1) == 1;
+  if (!plain) return net.unsupported(node, "of a volume by other than cubes");
+  std::vector<std::int64_t> shape = {weight.dims[0]};
+  for (std::size_t i = 1; i < 4; ++i) shape.push_back((from.shape[i] + stride - 1) / stride);
+  net.set(node, net.builder().add("conv3d", name_of_layer(node), {from}, shape,
+                                  {{"filters", spec_number(weight.dims[0])},
+                                   {"kernel", spec_number(kernel)},
+                                   {"stride", spec_number(stride)},
+                                   {"bias", spec_scalar(node.inputs.size() > 2 ? "true" : "false")}}));
+}
+
 }  // namespace
 
-void convert_convolution(OnnxConversion& net, const OnnxNode& node, const NetworkTensor& from) {
+// A sequence is an image of one row; volumes have a layer of their own, for cubes.
+void convert_convolution(OnnxConversion& net, const OnnxNode& node, const NetworkTensor& given) {
   const OnnxTensor* weight = net.constant(node, 1);
-  if (weight == nullptr || weight->dims.size() != 4)
-    return net.unsupported(node, "without a weight of four sides");
-  const auto sides = window(net, node, from, {weight->dims[2], weight->dims[3]});
+  if (weight != nullptr && weight->dims.size() == 4 && given.shape.size() == 4)
+    return images_below_one_another(net, node, given, *weight);
+  if (weight == nullptr || weight->dims.size() < 3 || weight->dims.size() != given.shape.size() + 1)
+    return net.unsupported(node, weight == nullptr ? "with a computed weight" : "of another number of sides");
+  if (weight->dims.size() == 5) return volume(net, node, given, *weight);
+  const bool sequence = weight->dims.size() == 3;
+  const NetworkTensor from = sequence ? net.viewed(given, {given.shape[0], 1, given.shape[1]}) : given;
+  const auto sides = window(net, node, from, {weight->dims.begin() + 2, weight->dims.end()});
   if (!sides) return net.unsupported(node, "of no images");
   const std::int64_t groups = whole_number_of(node, "group", 1);
   if (groups < 1 || groups > from.shape[0] || weight->dims[1] * groups != from.shape[0]) {
@@ -42,8 +123,8 @@ void convert_convolution(OnnxConversion& net, const OnnxNode& node, const Networ
   if (node.inputs.size() > 2) keys.emplace_back("bias", spec_scalar("true"));
   if (node.inputs.size() > 2) net.count_bias();
   if (groups != 1) keys.emplace_back("groups", spec_number(groups));
-  net.set(node, net.builder().add_window("conv2d", name_of_layer(node), from, sides->first, sides->second,
-                                         weight->dims[0], std::move(keys)));
+  const NetworkTensor to = add_padded(net, "conv2d", node, from, *sides, weight->dims[0], std::move(keys));
+  set_seen(net, node, to, sequence);
 }
 
 void convert_transposed(OnnxConversion& net, const OnnxNode& node, const NetworkTensor& from) {
@@ -55,8 +136,11 @@ void convert_transposed(OnnxConversion& net, const OnnxNode& node, const Network
   to ? net.set(node, *to) : net.unsupported(node, "in groups, or not square");
 }
 
-void convert_pooling(OnnxConversion& net, const OnnxNode& node, const NetworkTensor& from) {
-  const auto sides = window(net, node, from, whole_numbers(node, "kernel_shape"));
+void convert_pooling(OnnxConversion& net, const OnnxNode& node, const NetworkTensor& given) {
+  const std::vector<std::int64_t> kernel = whole_numbers(node, "kernel_shape");
+  const bool sequence = kernel.size() == 1 && given.shape.size() == 2;
+  const NetworkTensor from = sequence ? net.viewed(given, {given.shape[0], 1, given.shape[1]}) : given;
+  const auto sides = window(net, node, from, kernel);
   if (!sides) return net.unsupported(node, "of no images");
   const auto covers = [](const WindowSide& side, std::int64_t input) {
     return side.outputs(input) == 1 && side.kernel >= input + side.before;
@@ -67,30 +151,8 @@ void convert_pooling(OnnxConversion& net, const OnnxNode& node, const NetworkTen
   if (node.op == "AveragePool" && whole && uneven)  // one mean of all pixels, whatever surrounds them
     return net.set(node,
                    net.builder().add("global_avg_pool", name_of_layer(node), {from}, {from.shape[0], 1, 1}));
-  net.set(node, net.builder().add_window(node.op == "MaxPool" ? "max_pool" : "avg_pool", name_of_layer(node),
-                                         from, sides->first, sides->second, from.shape[0]));
-}
-
-void convert_mean(OnnxConversion& net, const OnnxNode& node, const NetworkTensor& from) {
-  std::vector<std::int64_t> axes = whole_numbers(node, "axes");
-  if (const OnnxTensor* given = net.constant(node, 1); axes.empty() && given != nullptr)
-    axes = given->integers;
-  for (std::int64_t& axis : axes) axis += axis < 0 ? 4 : 0;
-  std::sort(axes.begin(), axes.end());
-  if (from.shape.size() != 3 || (node.op == "ReduceMean" && axes != std::vector<std::int64_t>{2, 3}))
-    return net.unsupported(node, "over other sides than pixels");
-  NetworkTensor to = net.builder().add("global_avg_pool", name_of_layer(node), {from}, {from.shape[0], 1, 1});
-  if (node.op == "ReduceMean" && whole_number_of(node, "keepdims", 1) == 0) to = net.flat(node, to);
-  net.set(node, to);
-}
-
-void convert_pad(OnnxConversion& net, const OnnxNode& node, const NetworkTensor& from) {
-  std::vector<std::int64_t> pads = whole_numbers(node, "pads");
-  if (const OnnxTensor* given = net.constant(node, 1); pads.empty() && given != nullptr)
-    pads = given->integers;
-  if (!pads.empty() && std::all_of(pads.begin(), pads.end(), [](auto p) { return p == 0; }))
-    return net.set(node, from);
-  net.unsupported(node, "that is no convolution's own");
+  const char* type = node.op == "MaxPool" ? "max_pool" : "avg_pool";
+  set_seen(net, node, add_padded(net, type, node, from, *sides, from.shape[0], {}), sequence);
 }
 
 }  // namespace tbdsim

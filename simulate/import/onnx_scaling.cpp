@@ -34,17 +34,20 @@ std::optional<NetworkTensor> add_transposed(NetworkBuilder& builder, const OnnxN
 }
 
 std::optional<NetworkTensor> add_upsample(NetworkBuilder& builder, const OnnxNode& node,
-                                          const NetworkTensor& from, const std::vector<double>& scales) {
-  const bool can = scales.size() == 4 && from.shape.size() == 3 && scales[2] == scales[3] && scales[2] >= 2 &&
-                   scales[2] <= static_cast<double>(kMostFactor);
-  if (!can) return std::nullopt;
-  const auto factor = static_cast<std::int64_t>(scales[2]);
+                                          const NetworkTensor& from, const std::vector<std::int64_t>& image) {
+  if (from.shape.size() != 3 || image.size() != 2 || image[0] < 1 || image[1] < 1) return std::nullopt;
+  const std::int64_t factor = image[0] / from.shape[1];
+  const bool whole = factor >= 1 && factor <= kMostFactor && factor * from.shape[1] == image[0] &&
+                     factor * from.shape[2] == image[1];
+  LayerKeys keys;
+  if (whole) keys.emplace_back("factor", spec_number(factor));
+  if (!whole) keys.emplace_back("outputs", spec_list({spec_number(image[0]), spec_number(image[1])}));
+  if (!whole) builder.fix_shapes();
   const auto mode = node.attributes.find("mode");
-  LayerKeys keys = {{"factor", spec_number(factor)}};
-  if (mode != node.attributes.end() && mode->second.text == "linear")
+  if (mode != node.attributes.end() && mode->second.text != "nearest")
     keys.emplace_back("mode", spec_scalar("bilinear"));
-  return builder.add("upsample", name_of_layer(node), {from},
-                     {from.shape[0], from.shape[1] * factor, from.shape[2] * factor}, std::move(keys));
+  return builder.add("upsample", name_of_layer(node), {from}, {from.shape[0], image[0], image[1]},
+                     std::move(keys));
 }
 
 std::optional<NetworkTensor> add_depth_to_space(NetworkBuilder& builder, const OnnxNode& node,

@@ -17,7 +17,7 @@ namespace tbdsim {
 // `scales`: of the batch, the channels, height and width.
 [[nodiscard]] std::optional<NetworkTensor> add_upsample(NetworkBuilder& builder, const OnnxNode& node,
                                                         const NetworkTensor& from,
-                                                        const std::vector<double>& scales);
+                                                        const std::vector<std::int64_t>& image);
 [[nodiscard]] std::optional<NetworkTensor> add_depth_to_space(NetworkBuilder& builder, const OnnxNode& node,
                                                               const NetworkTensor& from);
 

@@ -38,7 +38,10 @@ std::optional<FileFormat> format_of_table(const std::vector<std::string>& column
   };
   if (has.contains("Kernel Name") && (has.contains("Metric Value") || begins("gpu__time_duration")))
     return FileFormat::ncu_csv;
-  if (has.contains("Instances") && begins("Total Time")) return FileFormat::nsys_kernels;
+  // Tables of nvtx ranges, which have instances too, name ranges.
+  const bool named = has.contains("Name") || has.contains("Operation");
+  if (has.contains("Instances") && begins("Total Time") && named) return FileFormat::nsys_kernels;
+  if (has.contains("Kernel Name") && begins("KAvg (")) return FileFormat::nsys_kernels;
   if (begins("Start (") || begins("Start(")) return FileFormat::nsys_trace;
   if (has.contains("Time(%)") && has.contains("Calls")) return FileFormat::nvprof_summary;
   if (has.contains("Start") && has.contains("Duration") && has.contains("Name"))

@@ -205,7 +205,12 @@ class KerasReader {
     set_name_and_type(cells_[0], row_);
     row_.output = sides_of(cells_[1]);
     if (row_.type.empty())
-      fail_at(file_, row_.line, in_quotes(cells_[0]) + " names no type; expected 'name (Type)'");
+      fail_at(file_, row_.line,
+              in_quotes(cells_[0]) +
+                  (holds(cells_[0], "[-1,")
+                       ? " is of torchsummary, which does not say kernels; expected torchinfo.summary "
+                         "with input_size and kernel_size among col_names"
+                       : " names no type; expected 'name (Type)'"));
     if (table_.has_connections) row_.from = connections_of(cells_[3]);
     table_.rows.push_back(std::move(row_));
   }

@@ -243,11 +243,11 @@ std::vector<Table> layout_tables(const JobPrediction& prediction) {
   const LayoutPrediction& p = prediction.layout;
   const ResolvedJob& job = *prediction.job;
   const auto gpus = static_cast<double>(job.inputs.job.gpus);
+  const auto micros = micro_batches(p.layout, job.inputs.job);
   Table table;
   table.name = "parts";
   table.preface = {
-      title_of(job),
-      fmt::format("{}, {} micro-batches", to_text(p.layout), micro_batches(p.layout, job.inputs.job)),
+      title_of(job), fmt::format("{}, {} micro-batch{}", to_text(p.layout), micros, micros == 1 ? "" : "es"),
       fmt::format("{} a step, {:.0f} {}s/s (80 %: {:.0f} to {:.0f}), {:.0f} {}s/s a GPU, MFU {:.1f} %",
                   to_text(p.step), p.tokens_per_second, job.counted(), prediction.tokens_interval().low,
                   prediction.tokens_interval().high, p.tokens_per_second / gpus, job.counted(),

@@ -58,6 +58,9 @@ struct PointPredictor::State {
 
   const Sweep& sweep;
   SpecCache& specs;
+  std::shared_ptr<StepCaches> all_steps;
+  std::shared_ptr<SpecCache> steps{};  // of the model
+  std::string entered{};
   std::vector<AxisRole> roles{};
   bool clusters = false;              // some axis is of them
   std::vector<std::string> values{};  // of the axes, at the point
@@ -70,7 +73,9 @@ struct PointPredictor::State {
   std::optional<Prediction> prediction{};
   std::int64_t predicted = 0;
 
-  State(const Sweep& swept, SpecCache& from) : sweep(swept), specs(from) {
+  State(const Sweep& swept, SpecCache& from, std::shared_ptr<StepCaches> shared)
+      : sweep(swept), specs(from), all_steps(std::move(shared)) {
+    if (!all_steps) all_steps = std::make_shared<StepCaches>(specs);
     bool named = false;  // "gpu" comes before "machine"
     for (const SweepAxis& axis : sweep.axes) {
       AxisRole role = role_of(axis, specs.catalog());
@@ -118,10 +123,10 @@ struct PointPredictor::State {
   SpecCache& specs_at(std::int64_t point) {
     const auto other = [](const AxisRole& role) { return role.key == nullptr && !role.gpu && !role.cluster; };
     const SpecChanges made = changes(other);
-    if (made.empty()) return specs;
+    if (made.empty()) return *steps;
     if (overlays.size() > kMostOverlays) overlays.clear();
     auto& changed = overlays[part_of(point, other)];
-    if (!changed) changed = std::make_unique<SpecCache>(specs, made);
+    if (!changed) changed = std::make_unique<SpecCache>(*steps, made);
     return *changed;
   }
 
@@ -193,8 +198,19 @@ struct PointPredictor::State {
     return new_card ? with_rates(*std::move(last), new_card, &estimates) : *std::move(last);
   }
 
+  // Lets go of what belongs to the model before.
+  void enter(const std::string& next) {
+    if (steps && next == entered) return;
+    prediction.reset();
+    overlays.clear();
+    steps.reset();
+    steps = all_steps->of(next);
+    entered = next;
+  }
+
   const Prediction& predict_at(std::int64_t point) {
     const Scenario wanted = scenario();
+    enter(wanted.model);
     SpecCache& changed = specs_at(point);
     const SpecChanges of_gpu = changes([](const AxisRole& role) { return role.gpu; });
     std::shared_ptr<const GpuSpec> new_card;
@@ -210,8 +226,8 @@ struct PointPredictor::State {
   }
 };
 
-PointPredictor::PointPredictor(const Sweep& sweep, SpecCache& specs)
-    : state_(std::make_unique<State>(sweep, specs)) {}
+PointPredictor::PointPredictor(const Sweep& sweep, SpecCache& specs, std::shared_ptr<StepCaches> steps)
+    : state_(std::make_unique<State>(sweep, specs, std::move(steps))) {}
 PointPredictor::~PointPredictor() = default;
 PointPredictor::PointPredictor(PointPredictor&&) noexcept = default;
 

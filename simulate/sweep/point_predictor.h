@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "simulate/sweep/step_caches.h"
 #include "simulate/sweep/sweep.h"
 #include "simulate/workload/spec_cache.h"
 
@@ -13,8 +14,9 @@ namespace tbdsim {
 // kept. The result of a point does not depend on the points before it.
 class PointPredictor {
  public:
-  // Both must outlive it.
-  PointPredictor(const Sweep& sweep, SpecCache& specs);
+  // Sweep and specs must outlive it. Predictors of several threads share `steps`; without them it has its
+  // own.
+  PointPredictor(const Sweep& sweep, SpecCache& specs, std::shared_ptr<StepCaches> steps = nullptr);
   ~PointPredictor();
   PointPredictor(PointPredictor&&) noexcept;
 

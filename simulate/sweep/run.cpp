@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <variant>
 
 #include <fmt/format.h>
@@ -25,9 +26,9 @@ constexpr std::int64_t kNeighbours = 64;  // successive points of one thread, wh
 using Predictor = std::variant<PointPredictor, LayoutPredictor>;
 using Predictors = tbb::enumerable_thread_specific<Predictor>;
 
-Predictor predictor_of(const Sweep& sweep, SpecCache& specs) {
+Predictor predictor_of(const Sweep& sweep, SpecCache& specs, const std::shared_ptr<StepCaches>& steps) {
   if (sweep.of_layouts) return LayoutPredictor(sweep, specs);
-  return PointPredictor(sweep, specs);
+  return PointPredictor(sweep, specs, steps);
 }
 
 std::vector<SweepRow> rows_from(const SweepRun& run, std::int64_t first, Predictors& predictors) {
@@ -103,7 +104,8 @@ void limit_to(const Shard& shard, SweepRun& run) {
 
 // Ranks take turns, a thousand points each; the first gets all rows in order.
 void run_sweep(const SweepRun& run, SpecCache& specs) {
-  Predictors predictors([&] { return predictor_of(run.sweep, specs); });
+  const auto steps = std::make_shared<StepCaches>(specs);
+  Predictors predictors([&] { return predictor_of(run.sweep, specs, steps); });
   const Ranks here = ranks();
   int turn = 0;
   for (std::int64_t first = run.first; first < run.end; first += kAtOnce) {

@@ -150,6 +150,14 @@ void require_prices(const Sweep& sweep, SpecCache& specs) {
   }
 }
 
+// Every model of the catalogue, as a list.
+std::string all_models(const Catalog& catalog) {
+  std::string names;
+  for (const std::string& name : catalog.names(Kind::model))
+    names += (names.empty() ? "" : ",") + list_part(name);
+  return names;
+}
+
 }  // namespace
 
 SweepOptions read_sweep(const std::filesystem::path& file) {
@@ -190,6 +198,7 @@ SweepRun sweep_run(const SweepOptions& given, RowFormat format, SpecCache& specs
   const bool of_layouts = is_of_layouts(options);
   for (auto& [key, values] : options.axes) {
     if (of_layouts && key == kLengthSize) key = "seq_len";  // the same flag
+    if (!of_layouts && key == "model" && values == "all") values = all_models(specs.catalog());
   }
   SweepRun run{.sweep = {.axes = ordered(options), .of_layouts = of_layouts},
                .choosing = {},

@@ -207,7 +207,7 @@ std::shared_ptr<const std::vector<LengthStep>> SpecCache::workload(
     const TrainingChoices& choices) {
   const Framework& calls = *framework.spec;
   require_pytorch(*model(model_name), calls);
-  if (other_ != nullptr && !changes("model") && !changes("dataset")) {
+  if (other_ != nullptr && !own_steps_ && !changes("model") && !changes("dataset")) {
     const Named<Framework> others{framework.name, other_->framework(framework.name)};
     if (calls.lowering == others.spec->lowering && calls.rewrites == others.spec->rewrites &&
         calls.allocator.static_plan == others.spec->allocator.static_plan)

@@ -35,6 +35,10 @@ class SpecCache {
   // prediction reads.
   SpecCache(SpecCache& other, const SpecChanges& changes);
 
+  // Shares everything with `other` but training steps, which it makes and keeps itself.
+  struct OwnSteps {};
+  SpecCache(SpecCache& other, OwnSteps) : SpecCache(other, SpecChanges{}) { own_steps_ = true; }
+
   [[nodiscard]] const Catalog& catalog() const { return catalog_; }
   [[nodiscard]] const SpecChanges& changes() const { return changes_; }
 
@@ -100,6 +104,7 @@ class SpecCache {
   Catalog catalog_;
   SpecCache* other_ = nullptr;
   SpecChanges changes_;
+  bool own_steps_ = false;
   std::ptrdiff_t of_other_ = 0;  // number of changes_ that are of other_
   Cache<GpuSpec> gpus_;
   Cache<MachineSpec> machines_;

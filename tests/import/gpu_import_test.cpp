@@ -61,6 +61,21 @@ TEST(Smi, TextXmlAndTablesSayTheSame) {
   EXPECT_DOUBLE_EQ(table[1].power_limit->si(), 400);
 }
 
+// A MIG device below the card, whose memory of 40,192 MiB is not the card's: 81,920 less 617.
+TEST(Smi, ASliceIsNotTheCard) {
+  const GpuFacts card = read_smi_text(text_of("smi_q_mig.txt"), "x").at(0);
+  EXPECT_DOUBLE_EQ(card.usable_memory->si(), (81920.0 - 617) * 1048576);
+}
+
+TEST(Smi, WhatADriverDoesNotSayIsUnknown) {
+  const auto table = read_smi_csv(
+      "name, memory.total [MiB], power.default_limit [W], ecc.mode.current\n"
+      "Tesla K80, 11441 MiB, [Insufficient Permissions], Requested functionality has been deprecated\n",
+      "x");
+  EXPECT_EQ(table.at(0).power_limit, std::nullopt);
+  EXPECT_EQ(table.at(0).ecc, std::nullopt);
+}
+
 TEST(GpuImport, RecognisesACardOfTheCatalogue) {
   const test::TempDir dir;
   const test::CliResult result =

@@ -4,6 +4,7 @@
 #include "hwspecs/base/error.h"
 #include "simulate/import/kernel_sort.h"
 #include "simulate/import/measured_run.h"
+#include "simulate/import/recognise.h"
 #include "tests/hwspecs/message_of.h"
 #include "tests/import/files.h"
 #include "tests/support/temp_dir.h"
@@ -89,6 +90,32 @@ TEST(KernelTables, AreOfNsightToo) {
   const MeasuredRun compute = read_measured_run(import_file("ncu.csv"));
   EXPECT_NEAR(compute.kernel_time.si(), 56e-6, kExact);
   EXPECT_NEAR(read_measured_run(import_file("ncu_raw.csv")).kernel_time.si(), 51.2e-6, kExact);
+}
+
+// Kernels of forward and backward passes have the same launch where a graph holds the step.
+TEST(ChromeTraces, TellNoPartOfAGraphsKernels) {
+  const test::TempDir dir;
+  const auto file = dir.write("t.json", R"({"traceEvents": [
+    {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "pid": 1, "tid": 2, "ts": 0, "dur": 100},
+    {"ph": "X", "cat": "cuda_runtime", "name": "cudaGraphLaunch", "pid": 1, "tid": 2, "ts": 10, "dur": 5, "args": {"correlation": 7}},
+    {"ph": "X", "cat": "kernel", "name": "ampere_sgemm_128x64_nn", "pid": 0, "tid": 7, "ts": 20, "dur": 8, "args": {"device": 0, "correlation": 7}}]})");
+  const MeasuredRun run = read_measured_run(file);
+  ASSERT_EQ(run.kernels.size(), 1U);
+  EXPECT_EQ(run.kernels[0].part, StepPart::unknown);
+}
+
+// cuda_kern_exec_sum: 10 calls of 2 us and 4 of 1 us. cuda_gpu_sum with --timeunit usec: 20 us of kernels
+// beside a copy.
+TEST(KernelTables, AreOfOtherReportsOfNsight) {
+  const MeasuredRun means = read_measured_run(import_file("nsys_kern_exec_sum.csv"));
+  EXPECT_NEAR(means.kernel_time.si(), 24e-6, kExact);
+  EXPECT_NEAR(read_measured_run(import_file("nsys_gpu_sum.csv")).kernel_time.si(), 20e-6, kExact);
+}
+
+TEST(KernelTables, RangesAreNoKernels) {
+  EXPECT_EQ(
+      recognise_text("Time (%),Total Time (ns),Instances,Avg (ns),Style,Range\n90,1,1,1,PushPop,forward\n"),
+      std::nullopt);
 }
 
 TEST(KernelTables, NameThePlaceOfWhatIsWrong) {

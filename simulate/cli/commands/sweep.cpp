@@ -20,7 +20,8 @@ struct SweepFlag {
 };
 constexpr SweepFlag kFlags[] = {
     {"--model", "model",
-     "one or several: resnet50,inception_v3; a path with a comma in double quotes: '\"a,b.yaml\",resnet50'"},
+     "one or several: resnet50,inception_v3, or all; a path with a comma in double quotes: "
+     "'\"a,b.yaml\",resnet50'"},
     {"--framework", "framework", "one or several; rows say where one does not train the model"},
     {"--variant", "variant", "variants of the model (default: the framework's)"},
     {"--precision", "precision", "of 'tbd-sim list precisions' (without it: as captured, or fp32)"},
