@@ -32,8 +32,10 @@ def _name(operator: Any) -> str:
 
 @cache
 def _is_composite(operator: Any) -> bool:
-    """Whether PyTorch makes the operator of others on every device, and it is not recorded as one."""
-    return torch._C._dispatch_has_kernel_for_dispatch_key(operator.name(), "CompositeImplicitAutograd") and operator._can_decompose()
+    """Whether PyTorch makes the operator of others on every device: it has no kernel of its own, as `silu_backward` has."""
+    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+    name = operator.name()
+    return has_kernel(name, "CompositeImplicitAutograd") and not has_kernel(name, "CPU") and operator._can_decompose()
 
 
 @cache

@@ -132,6 +132,10 @@ def test_a_teacher_in_inference_mode_runs_the_same_operators() -> None:
     assert names(captured(layer, forward))[:4] == ["aten.t.default", "aten.addmm.default"] * 2
 
 
+def test_an_operator_with_a_kernel_of_its_own_stays_one() -> None:
+    assert "aten.silu_backward.default" in names(captured(layer, lambda model, x: torch.nn.functional.silu(model(x))))
+
+
 def test_numbers_that_are_known_may_be_read_while_a_step_is_built() -> None:
     class Spread(nn.Linear):
         def __init__(self) -> None:
