@@ -55,7 +55,8 @@ def _copied(function: Any, args: Any, kwargs: dict[str, Any]) -> torch.Tensor:
     """Returns a tensor of Python's numbers, which is made on the host and copied to the GPU."""
     needs_gradient = kwargs.pop("requires_grad", False)
     made: torch.Tensor = function(*args, **{**kwargs, "device": "cpu"})
-    return made.to("meta").requires_grad_(needs_gradient)
+    on_gpu = made.to("meta") if made.numel() else torch.empty_like(made, device="meta")  # nothing is copied of an empty one
+    return on_gpu.requires_grad_(needs_gradient)
 
 
 def _in_mode(function: Callable[..., Any], mode: TorchFunctionMode) -> Callable[..., Any]:

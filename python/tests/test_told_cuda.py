@@ -123,6 +123,11 @@ def test_numbers_of_python_are_copied_from_the_host() -> None:
     assert step.storages[step.tensors[copy.arguments[0].index].storage].role == "host"
 
 
+def test_nothing_is_copied_of_an_empty_tensor() -> None:
+    step = captured(layer, lambda model, x: torch.cat([torch.tensor([], device=x.device), model(x).flatten()]))
+    assert "aten._to_copy.default" not in names(step)
+
+
 def test_a_teacher_in_inference_mode_runs_the_same_operators() -> None:
     def forward(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
         with torch.inference_mode():
