@@ -77,7 +77,8 @@ constexpr auto kRows = std::to_array<Row>({
     {lower_scatter, 0,
      "index_put _index_put_impl _unsafe_index_put index_add index_copy scatter scatter_add "
      "scatter_reduce index_fill index_reduce masked_scatter put"},
-    {lower_selection, 1, "nonzero masked_select _unique2 unique_dim unique_consecutive"},
+    {lower_selection, 1,
+     "nonzero masked_select masked_scatter_backward _unique2 unique_dim unique_consecutive"},
     {lower_nms, 12, "torchvision.nms"},
     {lower_view, 0,
      "view _unsafe_view reshape _reshape_alias t transpose permute expand expand_as detach "
@@ -87,6 +88,12 @@ constexpr auto kRows = std::to_array<Row>({
      "new_empty new_empty_strided view_as_real view_as_complex _conj set resize "
      "_nested_view_from_buffer flatten real imag tensor_split hsplit vsplit sym_size "
      "_assert_async _assert_scalar record_stream is_same_size"},
+    // Of one process; what several exchange is added to the step.
+    {lower_view, 0,
+     "c10d.allreduce c10d.allreduce_coalesced c10d.broadcast c10d.reduce c10d.allgather "
+     "c10d._allgather_base c10d.allgather_into_tensor_coalesced c10d.reduce_scatter "
+     "c10d._reduce_scatter_base c10d.reduce_scatter_tensor_coalesced c10d.alltoall "
+     "c10d.alltoall_base c10d.gather c10d.scatter c10d.send c10d.recv c10d.barrier"},
     {lower_host_read, 0, "_local_scalar_dense is_nonzero item _linalg_check_errors equal"},
     {lower_synchronization, 0, "tbdsim.synchronize"},
     {lower_copy, 0, "clone copy _to_copy contiguous to"},
@@ -123,7 +130,7 @@ constexpr auto kRows = std::to_array<Row>({
      "threshold_backward clamp clamp_min clamp_max maximum minimum fmax fmin eq ne lt le gt ge "
      "logical_and logical_or logical_not logical_xor bitwise_and bitwise_or bitwise_not "
      "bitwise_xor where masked_fill sign floor ceil round trunc frac square reciprocal sqrt "
-     "rsqrt leaky_relu leaky_relu_backward isnan isinf isfinite remainder fmod floor_divide "
+     "rsqrt clip leaky_relu leaky_relu_backward isnan isinf isfinite remainder fmod floor_divide "
      "tril triu __and__ __or__ __xor__ __lshift__ __rshift__ copysign heaviside nan_to_num sgn "
      "true_divide _amp_update_scale isposinf isneginf isclose signbit bitwise_left_shift "
      "bitwise_right_shift complex gcd native_channel_shuffle isin bucketize searchsorted"},
@@ -144,7 +151,8 @@ constexpr auto kRows = std::to_array<Row>({
     {lower_elementwise, 20, "gelu_backward mish_backward"},
     {lower_reduction, 1,
      "sum mean amax amin max min prod any all argmax argmin nansum cumsum cumprod logcumsumexp "
-     "cummax cummin count_nonzero median mode trace nanmedian histc bincount renorm"},
+     "cummax cummin count_nonzero _is_all_true _is_any_true median mode trace nanmedian histc bincount "
+     "renorm"},
     {lower_reduction, 2, "linalg_vector_norm norm"},
     {lower_reduction, 3,
      "_cdist_forward _euclidean_dist _pdist_forward multi_margin_loss multilabel_margin_loss_forward"},

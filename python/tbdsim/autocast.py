@@ -39,7 +39,7 @@ class WeightCasts:
 
     def cast(self, tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         """Returns `tensor` in `dtype`. Tensors that autocast does not touch (integers, fp64, the host's) are returned as they are."""
-        if tensor.device.type != "meta" or not tensor.is_floating_point() or tensor.dtype in (torch.float64, dtype):
+        if not tensor.is_meta or not tensor.is_floating_point() or tensor.dtype in (torch.float64, dtype):
             return tensor
         keep = (
             dtype == torch.get_autocast_dtype("cuda")

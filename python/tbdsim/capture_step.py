@@ -108,22 +108,23 @@ def capture(
 
 
 def _record(
-    train_step: Callable[[int], Any], model: torch.nn.Module | None, batches: Sequence[int], values: Values
+    train_step: Callable[[int], Any], module: torch.nn.Module | None, batches: Sequence[int], values: Values
 ) -> list[Recording]:
-    """Returns a recording at each batch. A model that is new is trained for a step first, so that gradients and state exist."""
+    """Returns a recording at each batch. A model that is new, as those of `train_step` are, is trained for a step first, so that
+    gradients and state exist."""
     recordings: list[Recording] = []
     shapes, trained = Shapes(), None
     for batch in batches:
-        with ValuesFollowed(values.known):
+        with ValuesFollowed(values.known, values.assumed_value):
             step = train_step(batch)
         if not callable(step):
             raise CaptureError(
                 f"train_step({batch}) returned {type(step).__name__}: expected a callable that runs one step; "
                 "build model, optimizer and data in train_step, and return a function that uses them"
             )
-        recording = record(step, trained, shapes, values) if trained is not None else None
+        recording = record(step, trained, shapes, values) if trained is not None and module is not None else None
         if recording is None:
-            trained = Trained(step, model, shapes, values)
+            trained = Trained(step, module, shapes, values)
             recording = record(step, trained, shapes, values)
         if recording is None:
             raise CaptureError(

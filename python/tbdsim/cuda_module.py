@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import torch
 
 from .cuda_streams import STREAMS
 from .replaced import replaced
+
+_MEMORY = 80 * 2**30
+#: What programs choose kernels and batches by: those of an H100, as its compute capability below.
+_PROPERTIES = SimpleNamespace(
+    name="a GPU", major=9, minor=0, total_memory=_MEMORY, multi_processor_count=132, warp_size=32, max_threads_per_multi_processor=2048,
+    shared_memory_per_block_optin=232448, L2_cache_size=50 * 2**20, is_integrated=False, gcnArchName="",
+)  # fmt: skip
 
 #: What functions of `torch.cuda` give on a machine with one GPU that nothing else uses.
 _ANSWERS: dict[str, Any] = {
@@ -30,6 +38,24 @@ _ANSWERS: dict[str, Any] = {
     "max_memory_reserved": 0,
     "manual_seed": None,
     "manual_seed_all": None,
+    "get_device_properties": _PROPERTIES,
+    "get_arch_list": ["sm_90"],
+    "is_tf32_supported": True,
+    "mem_get_info": (_MEMORY, _MEMORY),
+    "memory_stats": {},
+    "memory_summary": "",
+    "reset_max_memory_allocated": None,
+    "reset_max_memory_cached": None,
+    "reset_accumulated_memory_stats": None,
+    "ipc_collect": None,
+    "init": None,
+    "_lazy_init": None,
+    "get_rng_state": torch.zeros(16, dtype=torch.uint8),
+    "get_rng_state_all": [torch.zeros(16, dtype=torch.uint8)],
+    "set_rng_state": None,
+    "set_rng_state_all": None,
+    "device": nullcontext(),
+    "device_of": nullcontext(),
 }
 
 
@@ -46,6 +72,9 @@ def one_gpu() -> Iterator[None]:
         for name, stand_in in STREAMS.items():
             stack.enter_context(replaced(torch.cuda, name, stand_in))
         stack.enter_context(replaced(torch.cuda, "synchronize", _giving(None)))
+        for name in ("range_push", "range_pop", "mark", "range_start", "range_end"):
+            stack.enter_context(replaced(torch.cuda.nvtx, name, _giving(None)))
+        stack.enter_context(replaced(torch.cuda.nvtx, "range", _giving(nullcontext())))
         stack.enter_context(replaced(torch.Tensor, "record_stream", _giving(None)))  # one stream frees nothing too early
         # optimizers ask the driver whether a CUDA graph is being recorded
         for name in ("_accelerator_graph_capture_health_check", "_cuda_graph_capture_health_check"):

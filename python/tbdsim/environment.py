@@ -9,36 +9,20 @@ from importlib import import_module
 from typing import Any
 
 import torch
-from torch.overrides import TorchFunctionMode
 
 from .autocast import cuda_kernels
+from .cuda_device import meta_is_cuda
 from .cuda_module import one_gpu
 from .cuda_operators import AS_ONE
 from .errors import CaptureError
 from .flex_attention import flex_attention_as_one
 from .meta_kernels import meta_kernels
+from .one_process import one_process
 from .read_number import ReadNumber
 from .recorder import Recorder
 from .replaced import replaced
+from .triton_kernels import triton_kernels
 from .uncompiled import uncompiled
-
-
-def _as_meta(value: Any) -> Any:
-    if isinstance(value, str) and (value == "cuda" or value.startswith("cuda:")):
-        return "meta"
-    if isinstance(value, torch.device) and value.type == "cuda":
-        return torch.device("meta")
-    return value
-
-
-class CudaIsMeta(TorchFunctionMode):
-    """Puts on the device "meta" what is asked for on "cuda"."""
-
-    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = {name: _as_meta(value) for name, value in (kwargs or {}).items()}
-        if function is torch.Tensor.cuda:
-            return args[0].to("meta")
-        return function(*(_as_meta(value) for value in args), **kwargs)
 
 
 def _autocast_on_cuda() -> Any:
@@ -60,37 +44,25 @@ def _for_cuda(query: Any) -> Any:
     return asked
 
 
-class OneProcess(torch.nn.Module):
-    """Stands for `DistributedDataParallel` around a model: one process's work. tbd-sim adds what several GPUs exchange."""
-
-    def __init__(self, module: torch.nn.Module, *_: Any, **__: Any) -> None:
-        super().__init__()
-        self.module = module
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        return self.module(*args, **kwargs)
-
-    @contextmanager
-    def no_sync(self) -> Iterator[None]:
-        yield
-
-
-def _no_shards(*_: Any, **__: Any) -> Any:
-    raise CaptureError(
-        "fully sharded data parallelism: a capture is of one GPU; leave FSDP and fully_shard out of the step, and let "
-        "`tbd-sim plan STEP --zero 3` or `tbdsim.plan(step, zero=3)` shard it"
-    )
-
-
-class NoShards(torch.nn.Module):
-    """Stands for `FullyShardedDataParallel`: nothing is one, and making one is an error."""
-
-    def __init__(self, *_: Any, **__: Any) -> None:
-        _no_shards()
-
-
 def _with_meta(devices: Any) -> Any:
     return lambda: [*devices(), "meta"]
+
+
+@contextmanager
+def _devices_of_saved_tensors() -> Iterator[None]:
+    """Lets checkpointing compare the devices of what it saved with those of what it computes again, as they are on "meta"."""
+    checks = import_module("torch.utils.checkpoint")._allowed_determinism_checks_to_fns
+    default = checks["default"]
+
+    def untold(tensor: torch.Tensor) -> Any:
+        with torch._C.DisableTorchFunction():
+            return default(tensor)
+
+    checks["default"] = untold
+    try:
+        yield
+    finally:
+        checks["default"] = default
 
 
 @contextmanager
@@ -115,11 +87,10 @@ def cuda_environment() -> Iterator[None]:
             stack.enter_context(replaced(foreach, name, devices))
             stack.enter_context(replaced(optimizers, name, devices))
         stack.callback(meta_kernels()._destroy)
-        stack.enter_context(replaced(torch.nn.parallel, "DistributedDataParallel", OneProcess))
-        for name, stand_in in (("FullyShardedDataParallel", NoShards), ("fully_shard", _no_shards)):
-            stack.enter_context(replaced(import_module("torch.distributed.fsdp"), name, stand_in))
+        stack.enter_context(one_process())
+        stack.enter_context(_devices_of_saved_tensors())
         stack.enter_context(cuda_kernels(AS_ONE))
-        stack.enter_context(CudaIsMeta())
+        stack.enter_context(meta_is_cuda())
         yield
 
 
@@ -169,7 +140,7 @@ def _item(recorder: Recorder) -> Any:
 
     def item(self: torch.Tensor) -> Any:
         known = recorder.scalars_are_known or recorder.in_optimizer or recorder.knows(self)
-        if self.device.type != "meta" or self.dtype == torch.bool or known:
+        if not self.is_meta or self.dtype == torch.bool or known:
             return original(self)
         with recorder.scalars_are(1.0):
             original(self)
@@ -187,6 +158,7 @@ def phases_marked(recorder: Recorder) -> Iterator[None]:
         averaged = import_module("torch.optim.swa_utils").AveragedModel
         stack.enter_context(replaced(averaged, "update_parameters", _update_average(recorder)))
         stack.enter_context(flex_attention_as_one(recorder.warnings.append))
+        stack.enter_context(triton_kernels(recorder.launch))
         stack.enter_context(replaced(torch.Tensor, "item", _item(recorder)))
         for_users = getattr(sys.modules.get("transformers"), "PreTrainedModel", None)  # it reads the inputs for a warning alone
         stack.enter_context(replaced(for_users, "warn_if_padding_and_no_attention_mask", lambda *_: None))

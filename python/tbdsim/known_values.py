@@ -15,6 +15,8 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from .errors import CaptureError
+
 _aten = torch.ops.aten
 Number = float | int | bool
 
@@ -87,7 +89,7 @@ class KnownValues:
             return
         if operator.overloadpacket.__name__ not in _OF_UNKNOWN and not self._all_known(args, kwargs):
             return
-        made = [tensor for tensor in tensors_in(result) if tensor.device.type == "meta" and tensor.layout == torch.strided]
+        made = [tensor for tensor in tensors_in(result) if tensor.is_meta and tensor.layout == torch.strided]
         if not made or any(self._of_storage(tensor) is not None for tensor in made):  # a view
             return
         if isinstance(result, torch.Tensor):
@@ -97,9 +99,18 @@ class KnownValues:
                 return
         if all(_is_small(tensor) for tensor in made):
             for tensor, there in zip(made, tensors_in(self.result_of(operator, args, kwargs))):
-                storage = torch.UntypedStorage(tensor.untyped_storage().nbytes(), device="cpu")
-                _view(storage, tensor).copy_(there)
-                self._keep(tensor, storage)
+                self._keep(tensor, self._storage_like(tensor, there, args))
+
+    def _storage_like(self, tensor: torch.Tensor, there: torch.Tensor, args: Any) -> torch.UntypedStorage:
+        """Returns the storage of the host that has a new tensor's numbers: that of `there`, if it is new and laid out alike."""
+        storage = there.untyped_storage()
+        read = [self._of_storage(read) for read in tensors_in(args)]
+        is_new = not any(isinstance(known, torch.UntypedStorage) and known.data_ptr() == storage.data_ptr() for known in read)
+        if is_new and there.stride() == tensor.stride() and storage.nbytes() == tensor.untyped_storage().nbytes():
+            return storage
+        storage = torch.UntypedStorage(tensor.untyped_storage().nbytes(), device="cpu")
+        _view(storage, tensor).copy_(there)
+        return storage
 
     def result_of(self, operator: Any, args: Any, kwargs: Any) -> Any:
         """Returns an operator's result on the host; None where a tensor it reads is not known, or where it is random."""
@@ -113,7 +124,7 @@ class KnownValues:
             raise _Unknown
         numbers: dict[int, torch.Tensor] = {}
         for tensor in tensors_in((*args, *kwargs.values())):
-            there = self.numbers_of(tensor) if tensor.device.type == "meta" else tensor
+            there = self.numbers_of(tensor) if tensor.is_meta else tensor
             if there is None:
                 raise _Unknown
             numbers[id(tensor)] = there
@@ -124,7 +135,7 @@ class KnownValues:
             raise _Unknown from None
 
     def _of_storage(self, tensor: torch.Tensor) -> Number | torch.UntypedStorage | None:
-        if tensor.device.type != "meta" or tensor.layout != torch.strided:
+        if not tensor.is_meta or tensor.layout != torch.strided:
             return None
         known = self._known.get(tensor.untyped_storage()._cdata)
         return None if known is None else known.value
@@ -139,18 +150,13 @@ class KnownValues:
             self._drop_at = 2 * len(self._known) + _DROP_COUNT, 2 * self._bytes + _DROP_BYTES
 
     def _all_known(self, args: Any, kwargs: Any) -> bool:
-        return all(tensor.device.type != "meta" or self._of_storage(tensor) is not None for tensor in tensors_in((args, *kwargs.values())))
+        return all(not tensor.is_meta or self._of_storage(tensor) is not None for tensor in tensors_in((args, *kwargs.values())))
 
     def _follow_writing(self, operator: Any, args: Any, kwargs: Any) -> None:
         """Writes what is known to what is known; else what was written to is not known any more."""
         if self._writes_nothing(operator, args):
             return
-        written = [
-            tensor
-            for place, name in _written(operator)
-            for tensor in tensors_in(args[place] if place < len(args) else kwargs.get(name))
-            if tensor.device.type == "meta" and tensor.layout == torch.strided
-        ]
+        written = written_tensors(operator, args, kwargs)
         try:
             if not self._all_known(args, kwargs):
                 raise _Unknown
@@ -158,8 +164,12 @@ class KnownValues:
                 self._keep_all_numbers(tensor)
             self._run_on_host(operator, args, kwargs)
         except _Unknown:
-            for tensor in written:
-                self._known.pop(tensor.untyped_storage()._cdata, None)
+            self.forget(written)
+
+    def forget(self, tensors: list[torch.Tensor]) -> None:
+        """Takes note that tensors were written to, with what is not known."""
+        for tensor in tensors:
+            self._known.pop(tensor.untyped_storage()._cdata, None)
 
     def _writes_nothing(self, operator: Any, args: Any) -> bool:
         """Whether the operator writes where a mask holds, and it is known to hold nowhere."""
@@ -197,9 +207,9 @@ class KnownValues:
         if name not in _OF_NUMBERS:
             return None
         read = list(tensors_in((*args, *kwargs.values())))
-        if not read or any(tensor.device.type == "meta" and self._uniform(tensor) is None for tensor in read):
+        if not read or any(tensor.is_meta and self._uniform(tensor) is None for tensor in read):
             return None
-        if any(tensor.device.type != "meta" and tensor.numel() != 1 for tensor in read):
+        if any(not tensor.is_meta and tensor.numel() != 1 for tensor in read):
             return None
         with torch.device("cpu"):
             return operator(*[self._one(a) for a in args], **{k: self._one(v) for k, v in kwargs.items()}).flatten()[0].item()
@@ -211,29 +221,58 @@ class KnownValues:
 
     def _one(self, value: Any) -> Any:
         """Returns a tensor of one number with the dimensions of a uniform one, another device for the GPU, or what it was."""
-        if isinstance(value, torch.Tensor) and value.device.type == "meta":
+        if isinstance(value, torch.Tensor) and value.is_meta:
             return torch.full((1,) * value.dim(), self._uniform(value), dtype=value.dtype, device="cpu")
         return torch.device("cpu") if isinstance(value, torch.device) else value
 
 
 class ValuesFollowed(TorchDispatchMode):
-    """Takes note of the operators that run in its block, but records none: those that make a step's data."""
+    """Takes note of the operators that run in its block, but records none: those that make a step's model and data."""
 
-    def __init__(self, known: KnownValues) -> None:
+    def __init__(self, known: KnownValues, assumed_value: float | None = None) -> None:
         super().__init__()
-        self._known = known
+        self._known, self._assumed = known, assumed_value
 
     def __torch_dispatch__(self, operator: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = operator(*args, **(kwargs or {}))
-        self._known.follow(operator, args, kwargs or {}, result)
+        if made_of_parts(types):
+            return NotImplemented
+        kwargs = kwargs or {}
+        with torch._C.DisableTorchFunction():
+            if self._reads(operator, args, kwargs):
+                return self._read(operator, args, kwargs)
+            result = operator(*args, **kwargs)
+            self._known.follow(operator, args, kwargs, result)
         return result
+
+    @staticmethod
+    def _reads(operator: Any, args: Any, kwargs: Any) -> bool:
+        """Whether the operator gives the host what is on the GPU: a number, an answer, a copy."""
+        if not any(tensor.is_meta for tensor in tensors_in(args)):
+            return False
+        if operator is _aten._to_copy.default:
+            return str(kwargs.get("device")) == "cpu"
+        return torch.Tag.data_dependent_output in operator.tags
+
+    def _read(self, operator: Any, args: Any, kwargs: Any) -> Any:
+        known = self._known.result_of(operator, args, kwargs)
+        if known is not None:
+            return known
+        if self._assumed is None:
+            raise CaptureError(
+                f"{operator}: train_step reads a value from the GPU before the step runs, and a capture has none: build what needs it "
+                'on the host (`with torch.device("cpu"):`) and move it, or give `assumed_value`'
+            )
+        if operator is _aten._to_copy.default:
+            return torch.full(args[0].shape, self._assumed, dtype=kwargs.get("dtype") or args[0].dtype, device="cpu")
+        is_answer = str(operator._schema.returns[0].type) == "bool"
+        return bool(self._assumed) if is_answer else torch.tensor(self._assumed, dtype=args[0].dtype, device="cpu").item()
 
 
 def batch_on_meta(tensor: torch.Tensor, batch: int, axis: int) -> torch.Tensor:
     """Returns a tensor on "meta" for a batch along `axis`. Whole numbers, as tokens and masks, are those of the example's samples, one
     after another and again from the first; other numbers are not known."""
     shape = [*tensor.shape[:axis], batch, *tensor.shape[axis + 1 :]]
-    if tensor.device.type == "meta" or tensor.is_floating_point() or tensor.is_complex() or not tensor.numel():
+    if tensor.is_meta or tensor.is_floating_point() or tensor.is_complex() or not tensor.numel():
         return torch.empty(shape, dtype=tensor.dtype, device="meta", requires_grad=tensor.requires_grad)
     first = tensor.flatten()[0]
     if bool((tensor == first).all()):
@@ -272,6 +311,16 @@ def _written(operator: Any) -> list[tuple[int, str]]:
     ]
 
 
+def written_tensors(operator: Any, args: Any, kwargs: Any) -> list[torch.Tensor]:
+    """Returns the tensors of the GPU that the operator writes to."""
+    return [
+        tensor
+        for place, name in _written(operator)
+        for tensor in tensors_in(args[place] if place < len(args) else kwargs.get(name))
+        if tensor.is_meta and tensor.layout == torch.strided
+    ]
+
+
 def tensors_in(value: Any) -> Iterator[torch.Tensor]:
     """The tensors of an operator's argument or result, also those in lists."""
     if isinstance(value, torch.Tensor):
@@ -279,3 +328,17 @@ def tensors_in(value: Any) -> Iterator[torch.Tensor]:
     elif isinstance(value, (list, tuple)):
         for item in value:
             yield from tensors_in(item)
+
+
+def made_of_parts(types: Any) -> bool:
+    """Whether an operator has a tensor of a library's class, which is made of others, as of fp8 numbers and their scale."""
+    return any(kind.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__ for kind in types)
+
+
+def parts_of(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
+    """The tensors that one is made of; the tensor itself, if it is an ordinary one."""
+    if not hasattr(tensor, "__tensor_flatten__"):
+        yield tensor
+        return
+    for name in tensor.__tensor_flatten__()[0]:
+        yield from parts_of(getattr(tensor, name))

@@ -59,4 +59,4 @@ def with_places(operator: Any, args: Any) -> Any:
 
 
 def is_mask(index: Any) -> bool:
-    return index is not None and index.dtype in (torch.bool, torch.uint8) and index.device.type == "meta"
+    return index is not None and index.dtype in (torch.bool, torch.uint8) and index.is_meta

@@ -27,7 +27,7 @@ class _NoRandomValues(TorchFunctionMode):
 
 def tensor_to_meta(tensor: torch.Tensor) -> torch.Tensor:
     """Returns a tensor of the same shape, strides and dtype without values; a parameter stays one."""
-    if tensor.device.type == "meta" and not isinstance(tensor, torch.nn.Parameter):
+    if tensor.is_meta and not isinstance(tensor, torch.nn.Parameter):
         return tensor
     data = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
     if isinstance(tensor, torch.nn.Parameter):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 
 from .environment import phases_marked
-from .known_values import KnownValues
+from .known_values import KnownValues, parts_of
 from .modules import Modules
 from .recorder import Recorder
 from .recording import Recording
@@ -83,16 +83,19 @@ class Trained:
         """Tells the recorder what is there before the step: parameters, buffers, the optimizers' state, gradients."""
         parameters = self.parameters()
         for name, parameter in parameters.items():
-            recorder.storages.index(parameter, "parameter", -1, name)
+            for part in parts_of(parameter):
+                recorder.storages.index(part, "parameter", -1, name)
         for model in self.models:
             for name, buffer in model.named_buffers():
-                recorder.storages.index(buffer, "buffer", -1, name)
+                for part in parts_of(buffer):
+                    recorder.storages.index(part, "buffer", -1, name)
         names = {id(parameter): name for name, parameter in parameters.items()}
         for optimizer in self.optimizers:
             for parameter, state in optimizer.state.items():
                 for key, value in state.items():
-                    if isinstance(value, torch.Tensor) and value.device.type == "meta":
-                        recorder.storages.index(value, "state", -1, f"{names.get(id(parameter), '')}.{key}")
+                    for part in parts_of(value) if isinstance(value, torch.Tensor) else ():
+                        if part.is_meta:
+                            recorder.storages.index(part, "state", -1, f"{names.get(id(parameter), '')}.{key}")
 
 
 @contextmanager
@@ -102,7 +105,8 @@ def _gradients_marked(recorder: Recorder, parameters: dict[str, torch.nn.Paramet
     def marking(name: str) -> Callable[[torch.Tensor], None]:
         def mark(parameter: torch.Tensor) -> None:
             if parameter.grad is not None:
-                recorder.storages.mark(parameter.grad, "gradient", name)
+                for part in parts_of(parameter.grad):
+                    recorder.storages.mark(part, "gradient", name)
 
         return mark
 

@@ -11,7 +11,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .errors import CaptureError
-from .known_values import KnownValues, tensors_in
+from .known_values import KnownValues, made_of_parts, tensors_in, written_tensors
 from .largest_sizes import is_mask, largest_result, with_places
 from .modules import Modules
 from .recording import Dtype, OperatorRecord, Recording, TensorUse
@@ -28,6 +28,14 @@ _ROLES = {"forward": "activation", "backward": "gradient_map", "update": "tempor
 def _name(operator: Any) -> str:
     """Returns the operator's name with overload; those of this package have no overloads."""
     return str(operator).removesuffix(".default") if operator.namespace == "tbdsim" else str(operator)
+
+
+@cache
+def _is_composite(operator: Any) -> bool:
+    """Whether PyTorch makes the operator of others on every device: it has no kernel of its own, as `silu_backward` has."""
+    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+    name = operator.name()
+    return has_kernel(name, "CompositeImplicitAutograd") and not has_kernel(name, "CPU") and operator._can_decompose()
 
 
 @cache
@@ -64,6 +72,7 @@ class Recorder(TorchDispatchMode):
         self._known = known
         self._assumed = assumed_value
         self._largest = largest_sizes
+        self._inside = False  # an operator, which may launch kernels of Triton
 
     # phases
 
@@ -97,6 +106,23 @@ class Recorder(TorchDispatchMode):
         """Records that the host waits for the GPU."""
         self.operators.append(OperatorRecord("tbdsim.synchronize", self._phase(), self.modules.current(), [], []))
 
+    def launch(self, kernel: str, multiplies: bool, loaded: list[torch.Tensor], stored: list[torch.Tensor]) -> None:
+        """Records a kernel of Triton that the step launches itself."""
+        if self._inside:
+            return
+        with torch._C.DisableTorchFunction():
+            phase, path = self._phase(), self._path()
+            if multiplies:
+                raise CaptureError(
+                    f"triton.{kernel} in module '{path}', {phase}: a kernel of Triton that multiplies matrices, and a capture cannot "
+                    "tell how many: let the library run PyTorch's operators instead"
+                )
+            self._known.forget(stored)
+            made = len(self.operators)
+            arguments = [self._use(tensor, "input", -1) for tensor in loaded]
+            outputs: list[TensorUse | None] = [self._use(tensor, _ROLES[phase], made) for tensor in stored]
+            self.operators.append(OperatorRecord(f"triton.{kernel}", phase, self.modules.current(), arguments, outputs))
+
     @property
     def scalars_are_known(self) -> bool:
         """Whether `.item()` gives a value now."""
@@ -115,11 +141,23 @@ class Recorder(TorchDispatchMode):
     # operators
 
     def __torch_dispatch__(self, operator: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
+        if made_of_parts(types):
+            return NotImplemented  # the class runs operators on its parts
+        if _is_composite(operator):  # where autograd is left out: in inference mode and in such a class
+            with self:
+                return operator.decompose(*args, **(kwargs or {}))
+        self._inside = True
+        try:
+            with torch._C.DisableTorchFunction():  # its own code and kernels of "meta" are not told that this is "cuda"
+                return self._dispatch(operator, args, kwargs or {})
+        finally:
+            self._inside = False
+
+    def _dispatch(self, operator: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         if operator is torch.ops.aten.index.Tensor and (self._largest or self._knows_masks(args[1])):
             with self:
                 args = with_places(operator, args) or args
-        on_gpu = any(tensor.device.type == "meta" for tensor in tensors_in((*args, *kwargs.values())))
+        on_gpu = any(tensor.is_meta for tensor in tensors_in((*args, *kwargs.values())))
         if operator is torch.ops.aten._local_scalar_dense.default and on_gpu:
             result: Any = self._read_scalar(operator, args[0])
         elif operator is torch.ops.aten._to_copy.default and on_gpu and kwargs.get("device", _META).type == "cpu":
@@ -127,7 +165,7 @@ class Recorder(TorchDispatchMode):
         else:
             result = self._run(operator, args, kwargs)
             self._known.follow(operator, args, kwargs, result)
-        if (on_gpu or any(tensor.device.type == "meta" for tensor in tensors_in(result))) and not self._is_own_detach(operator):
+        if (on_gpu or any(tensor.is_meta for tensor in tensors_in(result))) and not self._is_own_detach(operator):
             self._record(operator, args, kwargs, result)
         return result
 
@@ -185,6 +223,8 @@ class Recorder(TorchDispatchMode):
             numbers = self._known.result_of(operator, args, kwargs)
             if numbers is not None:
                 return _on_meta(numbers)
+            if torch.Tag.data_dependent_output in operator.tags and str(operator._schema.returns[0].type) == "bool":
+                return self._read_scalar(operator, torch.empty((), dtype=torch.bool, device="meta"))  # `torch.equal`, `allclose`
             result = largest_result(operator, args, kwargs) if self._largest else None
             if result is not None:
                 self.warnings.append(f"{self._where(operator)}: the size of its result depends on the data; the largest is recorded")
@@ -221,6 +261,8 @@ class Recorder(TorchDispatchMode):
                     outputs.append(self._use(item, _ROLES[phase], made))
                 elif item is None and isinstance(result, (tuple, list)):
                     outputs.append(None)
+        if not outputs and operator.namespace not in ("aten", "tbdsim"):  # a library's operator that writes to its arguments
+            outputs += [self._use(tensor, _ROLES[phase], made) for tensor in written_tensors(operator, args, kwargs)]
         self.operators.append(OperatorRecord(_name(operator), phase, self.modules.current(), arguments, outputs))
 
     def _use(self, tensor: torch.Tensor, role: str, made: int) -> TensorUse:
@@ -251,7 +293,9 @@ class Recorder(TorchDispatchMode):
             return "cuda" if value.type == "meta" else value.type
         if kind is complex:
             return str(value)
-        return str(value).removeprefix("torch.")
+        if kind in (torch.memory_format, torch.layout):
+            return str(value).removeprefix("torch.")
+        return kind.__name__  # a generator, a group of processes: which one changes nothing
 
     def recording(self) -> Recording:
         """Returns what was recorded; what lives now is kept beyond the step."""

@@ -38,7 +38,7 @@ class _Uncached(Exception):
 def _key(value: Any) -> Any:
     """Returns what of an argument decides about shapes, strides and dtypes, as a key."""
     if isinstance(value, torch.Tensor):
-        if value.device.type != "meta" or value.layout != torch.strided or value.is_conj() or value.is_neg():
+        if not value.is_meta or value.layout != torch.strided or value.is_conj() or value.is_neg():
             raise _Uncached
         return (value.shape, value.stride(), value.dtype)
     if isinstance(value, (list, tuple)):
@@ -47,7 +47,7 @@ def _key(value: Any) -> Any:
 
 
 def _reads_meta(args: Any) -> bool:
-    return any(isinstance(value, torch.Tensor) and value.device.type == "meta" for value in args)
+    return any(isinstance(value, torch.Tensor) and value.is_meta for value in args)
 
 
 def _number_on_meta(value: Any) -> Any:

@@ -35,6 +35,7 @@ class _Merger:
         self.recordings, self.batches = recordings, batches
         self.tensors: dict[Tensor, int] = {}
         self.warnings: list[str] = []
+        self._of_library = False  # the operator that is merged
 
     def size(self, values: Sequence[int], what: str) -> Size:
         try:
@@ -71,6 +72,16 @@ class _Merger:
         of_samples = all(len(value) == batch for value, batch in zip(values, self.batches))
         return numbers and of_samples and len(self.batches) > 1
 
+    def whole(self, values: Sequence[int], where: str) -> Size:
+        """Returns a whole number; of a library's operators, which may count steps, that of the first batch where it is no a + b x batch."""
+        try:
+            return self.size(values, f"{where}: an argument")
+        except CaptureError:
+            if not self._of_library:
+                raise
+            self.warnings.append(f"{where}: a number that is no a + b x batch is written as at batch {self.batches[0]}")
+            return values[0]
+
     def argument(self, values: Sequence[Any], where: str) -> Any:
         first = values[0]
         if any(type(value) is not type(first) for value in values):
@@ -91,7 +102,7 @@ class _Merger:
                 )
             return [self.argument(items, where) for items in zip(*values)]
         if isinstance(first, int) and not isinstance(first, bool):
-            return self.size(values, f"{where}: an argument")
+            return self.whole(values, where)
         if isinstance(first, float):
             return first  # a factor, such as 1 / batch: no size depends on it
         if any(value != first for value in values):
@@ -116,6 +127,7 @@ class _Merger:
         outputs = [
             -1 if uses[0] is None else self.tensor(uses, where) for uses in zip(*(operator.outputs for operator in operators))
         ]
+        self._of_library = not first.name.startswith(("aten.", "tbdsim."))
         arguments = self.argument([operator.arguments for operator in operators], where)
         return Operator(first.name, first.phase, first.module, arguments, outputs)
 

@@ -44,7 +44,7 @@ class Storages:
         index = self._index_of.get(key)
         if index is None:
             index = self._index_of[key] = len(self.records)
-            role = role if tensor.device.type == "meta" else "host"
+            role = role if tensor.is_meta else "host"
             self.records.append(StorageRecord(role, storage.nbytes(), made, -1, name))
             self._watched[key] = weakref.ref(storage, lambda _: self._freed(key))
         return index
@@ -60,7 +60,7 @@ class Storages:
 
     def use(self, tensor: torch.Tensor, role: str, made: int) -> TensorUse:
         """Returns the tensor as plain values; where one of the host lies in its storage is left out."""
-        offset = tensor.storage_offset() if tensor.device.type == "meta" else 0
+        offset = tensor.storage_offset() if tensor.is_meta else 0
         return TensorUse(self.index(tensor, role, made), DTYPES[tensor.dtype], tuple(tensor.shape), tensor.stride(), offset)
 
     def stop(self) -> None:

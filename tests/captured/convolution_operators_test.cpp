@@ -53,6 +53,27 @@ TEST(CapturedConvolution, HasGroupsAndDilation) {
   EXPECT_EQ(shape.filters, 16);
 }
 
+// Gradients of gradients: 2 filters of 3x3, stride 2, padding 1 on images of 3x5x5 give 2x3x3. Their weights'
+// gradient is a convolution with samples for channels, stride and dilation changed. An image has 18 outputs
+// of 27 multiply-adds: 486, flops 972; it reads 75*4 + 18*4 = 372 B, the weights' gradient has 54*4 = 216 B.
+TEST(CapturedConvolution, WithGradientIsThePassOfTheWeights) {
+  StepBuilder b;
+  const int x = b.tensor({fixed_size(3), growing(1), fixed_size(5), fixed_size(5)});
+  const int dy = b.tensor({fixed_size(2), growing(1), fixed_size(3), fixed_size(3)});
+  const int dw = b.tensor({fixed_size(3), fixed_size(2), fixed_size(3), fixed_size(3)});
+  const TrainingStep step = b.add("aten.convolution.default", convolution(x, dy, none(), 1, 1, 2, false, 1),
+                                  {dw}, StepPhase::backward)
+                                .lowered();
+  EXPECT_THAT(works(step), ElementsAre(work("conv", KernelKind::convolution, Phase::backward_weights,
+                                            growing(972), growing(372), fixed_size(216))));
+  const auto& shape = std::get<ConvShape>(step.kernels[0].shape);
+  EXPECT_EQ(shape.images, growing(1));
+  EXPECT_EQ(shape.channels, 3);
+  EXPECT_EQ(shape.filters, 2);
+  EXPECT_EQ(shape.stride_width, 2);
+  EXPECT_EQ(shape.dilation_width, 1);
+}
+
 // The mask asks for the gradients of the weight and the bias, not of the input.
 TEST(CapturedConvolution, BackwardFollowsItsMask) {
   StepBuilder b;

@@ -279,6 +279,32 @@ TEST(CapturedUnknown, IsChargedByItsBytesAndListed) {
   EXPECT_THAT(step.warnings, ElementsAre(HasSubstr("mine.fold.default (1)")));
 }
 
+// An image of 2x4x4 numbers at 3x3 places of a grid, of which alone a gradient is wanted: 18 numbers of 20
+// operations. It reads 18*4 + 32*4 + 18*4 = 272 B and writes the grid's 18*4.
+TEST(CapturedResampling, OfAGridAloneFillsNothing) {
+  StepBuilder b;
+  const int dy = b.tensor({growing(1), fixed_size(2), fixed_size(3), fixed_size(3)});
+  const int x = b.tensor({growing(1), fixed_size(2), fixed_size(4), fixed_size(4)});
+  const int grid = b.tensor({growing(1), fixed_size(3), fixed_size(3), fixed_size(2)});
+  const int dgrid = b.tensor({growing(1), fixed_size(3), fixed_size(3), fixed_size(2)});
+  const TrainingStep step = b.add("aten.grid_sampler_2d_backward.default", {ref(dy), ref(x), ref(grid)},
+                                  {-1, dgrid}, StepPhase::backward)
+                                .lowered();
+  EXPECT_THAT(works(step), ElementsAre(work("grid_sampler_2d_backward", KernelKind::elementwise,
+                                            Phase::backward_data, growing(360), growing(272), growing(72))));
+}
+
+TEST(CapturedCollectives, OfOneProcessRunNothing) {
+  StepBuilder b;
+  const int x = b.tensor({growing(1), fixed_size(10)});
+  const TrainingStep step = b.add("c10d.allreduce_.default", {list({ref(x)})}, {x})
+                                .add("aten.relu_.default", {ref(x)}, {x})
+                                .lowered();
+  EXPECT_THAT(works(step), ElementsAre(work("relu", KernelKind::elementwise, Phase::forward, growing(10),
+                                            growing(40), growing(40))));
+  EXPECT_TRUE(step.warnings.empty());
+}
+
 TEST(OperatorTable, StripsNamespaceOverloadAndUnderscore) {
   EXPECT_EQ(name_in_table("aten.add_.Tensor"), "add");
   EXPECT_EQ(name_in_table("aten.__and__.Tensor"), "__and__");

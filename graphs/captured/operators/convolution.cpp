@@ -7,6 +7,7 @@
 //   transposed   the data pass of the convolution from its output to its input; where windows do not overlap
 //         the product of every pixel with the weights
 #include <algorithm>
+#include <utility>
 
 #include "graphs/captured/operators/operators.h"
 #include "graphs/depthwise.h"
@@ -252,6 +253,35 @@ Arguments arguments_of(const OperatorSite& site, const CapturedTensor& x, const 
           .groups = groups_of(site, x, w, first + 5, transposed)};
 }
 
+// The tensor with samples as channels and channels as samples.
+CapturedTensor swapped(const CapturedTensor& tensor) {
+  CapturedTensor other = tensor;
+  std::swap(other.shape[0], other.shape[1]);
+  std::swap(other.strides[0], other.strides[1]);
+  return other;
+}
+
+// True for the gradient of weights that autograd needs for the gradient of a gradient: the convolution of an
+// image with a gradient map, whose channels are the samples (_convolution_double_backward in ATen's
+// native/Convolution.cpp).
+bool convolves_with_gradient(const OperatorSite& site) {
+  const CapturedTensor& w = site.tensor(1);
+  return w.shape.size() > 2 && w.shape[1].per_sample != 0 && !site.flag(6);
+}
+
+// The pass that makes such a gradient in a backward pass: stride and dilation change places.
+void lower_convolution_with_gradient(OperatorSite& site) {
+  const CapturedTensor x = swapped(site.tensor(0)), dy = swapped(site.tensor(1)),
+                       dw = swapped(site.output(0));
+  const Arguments arguments{.x = x,
+                            .w = dw,
+                            .y = dy,
+                            .stride = site.wholes(5),
+                            .padding = site.wholes(4),
+                            .dilation = site.wholes(3)};
+  Convolution(site, arguments).run(Phase::backward_weights);
+}
+
 }  // namespace
 
 bool is_channels_last(const CapturedTensor& tensor) {
@@ -260,6 +290,7 @@ bool is_channels_last(const CapturedTensor& tensor) {
 }
 
 void lower_convolution(OperatorSite& site) {
+  if (convolves_with_gradient(site)) return lower_convolution_with_gradient(site);
   const CapturedTensor& y = site.output(0);
   const Arguments arguments = arguments_of(site, site.tensor(0), site.tensor(1), y, 3);
   Convolution convolution(site, arguments);

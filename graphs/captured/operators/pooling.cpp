@@ -109,12 +109,15 @@ void lower_resampling(OperatorSite& site) {
                          bytes_of(site.all_tensors()), bytes_of(y), bytes_of(y.dtype)));
 }
 
-// aten/native/cuda/UpSample*.cu: gradients are added to zeros, one for each output.
+// aten/native/cuda/UpSample*.cu: gradients are added to zeros, one for each output. Of a grid alone (an image
+// that needs no gradient) none is added, the grid's is written.
 void lower_resampling_backward(OperatorSite& site) {
   const CapturedTensor& dy = site.tensor(0);
-  const CapturedTensor& dx = site.output(0);
-  site.emit(bytes_kernel(KernelKind::elementwise, site.phase, "fill", dx.elements, 0, {}, bytes_of(dx),
-                         bytes_of(dx.dtype)));
+  const bool of_image = site.op.outputs.size() < 2 || site.op.outputs[0] >= 0;
+  const CapturedTensor& dx = site.output(of_image ? 0 : 1);
+  if (of_image)
+    site.emit(bytes_kernel(KernelKind::elementwise, site.phase, "fill", dx.elements, 0, {}, bytes_of(dx),
+                           bytes_of(dx.dtype)));
   site.emit(bytes_kernel(KernelKind::elementwise, site.phase, site.entry.name, dy.elements, site.entry.flops,
                          bytes_of(site.all_tensors()), bytes_of(dx), bytes_of(dx.dtype)));
 }
