@@ -23,7 +23,7 @@ struct ProfileBlock {
   std::vector<std::string> at_bound;
   double effective_parameters = 0;  // how many the records determine, the rest being priors'; 0: not known
   double clock = 1;                 // sustained share of the peak ...
-  bool clock_of_expected = false;   // ... or of expected_clock(gpu)
+  bool clock_of_expected = false;   // ... or of expected_clock(gpu, math)
   double clock_sd = 0;              // of its logarithm
   double bandwidth = 1;             // sustained share of the memory bandwidth, multiplied by the family's own
   bool converged = true;

@@ -179,7 +179,8 @@ void granite(ConfigValues& v) {
   v.require(!v.flag("mlp_bias", false), "mlp_bias", "false");
   v.set("embedded", "scaled_words");
   v.set("residual", "scaled_sum");
-  v.set("head", v.flag("tie_word_embeddings", true) ? "scaled_head" : "own_scaled_head");
+  v.set("head", "scaled_head");
+  v.set("scores", v.flag("tie_word_embeddings", true) ? "tied_head" : "own_head");
 }
 
 void granite_moe(ConfigValues& v) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from types import SimpleNamespace
@@ -17,6 +18,7 @@ _MEMORY = 80 * 2**30
 _PROPERTIES = SimpleNamespace(
     name="a GPU", major=9, minor=0, total_memory=_MEMORY, multi_processor_count=132, warp_size=32, max_threads_per_multi_processor=2048,
     shared_memory_per_block_optin=232448, L2_cache_size=50 * 2**20, is_integrated=False, gcnArchName="",
+    regs_per_multiprocessor=65536, shared_memory_per_block=49152, shared_memory_per_multiprocessor=233472, is_multi_gpu_board=False, uuid="",
 )  # fmt: skip
 
 #: What functions of `torch.cuda` give on a machine with one GPU that nothing else uses.
@@ -42,7 +44,7 @@ _ANSWERS: dict[str, Any] = {
     "get_arch_list": ["sm_90"],
     "is_tf32_supported": True,
     "mem_get_info": (_MEMORY, _MEMORY),
-    "memory_stats": {},
+    "memory_stats": defaultdict(int),
     "memory_summary": "",
     "reset_max_memory_allocated": None,
     "reset_max_memory_cached": None,

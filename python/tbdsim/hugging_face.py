@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import copy
 import inspect
 import json
 import sys
@@ -81,9 +82,9 @@ def _transformers() -> Any:
 
 
 def _read(transformers: Any, config: Any) -> Any:
-    """Returns the configuration object of a file, of a folder, or what is one already."""
+    """Returns the configuration object of a file, of a folder, or a copy of what is one already."""
     if not isinstance(config, (str, Path)):
-        return config
+        return copy.deepcopy(config)
     path = Path(config)
     path = path / "config.json" if path.is_dir() else path
     keys = json.loads(path.read_text(encoding="utf-8"))
@@ -101,7 +102,7 @@ def _class_of(transformers: Any, config: Any) -> type[torch.nn.Module]:
     for name in config.architectures or ():
         found = getattr(transformers, name, None)
         if found is None:
-            raise ValueError(f"architectures: {name!r} is no class of transformers {transformers.__version__}")
+            raise ValueError(f"architectures: {name!r}; expected a class of transformers {transformers.__version__}")
         if {"labels", "start_positions"} & set(inspect.signature(found.forward).parameters):
             return found
     tables = transformers.models.auto.modeling_auto
@@ -109,7 +110,7 @@ def _class_of(transformers: Any, config: Any) -> type[torch.nn.Module]:
         names = getattr(tables, f"MODEL_FOR_{table}_MAPPING_NAMES").get(config.model_type)
         if names:
             return getattr(transformers, names if isinstance(names, str) else names[0])
-    raise ValueError(f"model_type: no class of transformers with labels trains {config.model_type!r}")
+    raise ValueError(f"model_type: {config.model_type!r}; expected a type that a class of transformers trains by labels, or architectures that names one")
 
 
 def _for_training(config: Any, attention: str | None) -> Any:

@@ -48,15 +48,17 @@ def _source(kernel: Any) -> _Source:
         elif isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             multiplies = multiplies or name in _PRODUCTS
-            if name in _LOADS and node.args:
-                loaded |= parameters(node.args[0])
-            elif name in _STORES and node.args:
-                stored |= parameters(node.args[0])
-                loaded |= set() if name == "store" else parameters(node.args[0])
+            named = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
+            pointer = node.args[0] if node.args else named.get("pointer")
+            if name in _LOADS and pointer is not None:
+                loaded |= parameters(pointer)
+            elif name in _STORES and pointer is not None:
+                stored |= parameters(pointer)
+                loaded |= set() if name == "store" else parameters(pointer)
             elif (called := kernel.fn.__globals__.get(name)) is not None and hasattr(called, "arg_names") and called is not kernel:
                 inner = _source(called)
                 multiplies = multiplies or inner.multiplies
-                for argument, given in zip(called.arg_names, node.args):
+                for argument, given in [*zip(called.arg_names, node.args), *named.items()]:
                     loaded |= parameters(given) if argument in inner.loaded else set()
                     stored |= parameters(given) if argument in inner.stored else set()
     return _Source(frozenset(loaded), frozenset(stored), multiplies)

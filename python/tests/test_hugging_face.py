@@ -51,6 +51,13 @@ def test_takes_the_usual_inputs_of_a_task(tmp_path: Path, name: str, model_type:
     assert any(operator.phase == "update" for operator in step.operators)
 
 
+def test_leaves_a_configuration_object_as_it_is() -> None:
+    config = transformers.LlamaConfig(**SMALL)
+    before = config.to_dict()
+    tbdsim.capture_config(config, seq_len=16, attention="eager")
+    assert config.to_dict() == before
+
+
 def test_checkpointing_computes_activations_again(tmp_path: Path) -> None:
     path = config_file(tmp_path, model_type="llama")
     products = lambda step: sum(operator.name.startswith("aten.mm") or "linear" in operator.name for operator in step.operators)
@@ -60,7 +67,7 @@ def test_checkpointing_computes_activations_again(tmp_path: Path) -> None:
 def test_says_what_is_wrong_with_a_file(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match='model_type: "lama"; expected'):
         tbdsim.capture_config(config_file(tmp_path, model_type="lama"))
-    with pytest.raises(ValueError, match="'NoSuchForCausalLM' is no class of transformers"):
+    with pytest.raises(ValueError, match="'NoSuchForCausalLM'; expected a class of transformers"):
         tbdsim.capture_config(config_file(tmp_path, model_type="llama", architectures=["NoSuchForCausalLM"]))
     with pytest.raises(ValueError, match="seq_len is 512: expected 1 to the 256 positions"):
         tbdsim.capture_config(config_file(tmp_path, model_type="llama"), seq_len=512)

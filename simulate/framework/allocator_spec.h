@@ -25,7 +25,7 @@ struct Allocator {
   Bytes block;               // `block`: sizes are multiples of this; 0: any size
   Bytes large_block;         // `large_block`: sizes above this are multiples of this; 0: of `block`
   bool scratch_as_fits =
-      false;             // `scratch_as_fits`: a convolution takes the fastest algorithm that fits a GPU
+      false;  // `scratch_as_fits`: a convolution takes the fastest algorithm that fits a GPU
   // `cublas_workspaces`: handles of cuBLAS whose workspaces come from the allocator and stay
   std::int64_t cublas_workspaces = 0;
   double left_free = 0;  // `left_free`: share of the memory free at the start that its pool never takes

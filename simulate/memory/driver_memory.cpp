@@ -11,9 +11,10 @@ Bytes driver_page(const GpuSpec& gpu) {
 }
 
 Bytes cublas_workspace(const GpuSpec& gpu) {
-  constexpr double kHopper = 9;  // compute capability
+  constexpr double kHopper = 9, kAfterBlackwell = 11;  // compute capabilities; GeForce's Blackwell is 12
   constexpr double kMegabyte = 1U << 20U;
-  return Bytes(gpu.compute_capability >= kHopper ? 32 * kMegabyte : 8.125 * kMegabyte);
+  const bool large = gpu.compute_capability >= kHopper && gpu.compute_capability < kAfterBlackwell;
+  return Bytes(large ? 32 * kMegabyte : 8.125 * kMegabyte);
 }
 
 Bytes from_driver(Bytes bytes, Bytes page) {

@@ -12,8 +12,8 @@ namespace tbdsim {
 // error 1.8 %).
 [[nodiscard]] Bytes driver_page(const GpuSpec& gpu);
 
-// Bytes of the workspace that PyTorch gives a handle of cuBLAS: 32 MiB from Hopper on, else 8 MiB and 128 kiB
-// (aten/src/ATen/cuda/CublasHandlePool.cpp, getChosenWorkspaceSize).
+// Bytes of the workspace that PyTorch gives a handle of cuBLAS: 32 MiB on compute capability 9 and 10, else 8
+// MiB and 128 kiB (aten/src/ATen/cuda/CublasHandlePool.cpp, getChosenWorkspaceSize; from memory).
 [[nodiscard]] Bytes cublas_workspace(const GpuSpec& gpu);
 
 // What plan_memory needs of a card.

@@ -27,8 +27,10 @@ struct Iteration {
   const MemoryOutline* memory = nullptr;
   std::span<const OffloadedActivation> on_host;
   std::span<const KernelRuns> runs;
-  std::vector<KernelCost> costs;  // one for each kernel of the step
-  ConvWorkCache demands;          // filled when rates change
+  std::vector<KernelCost> costs;  // one for each kernel of the step, as it runs among the ranks
+  // The same of one rank alone, where ranks share the update among them; empty where they do not.
+  std::vector<KernelCost> costs_alone;
+  ConvWorkCache demands;  // filled when rates change
   Timeline timeline;
   Seconds copies;      // by which the timeline is longer because it waits for activations from the host
   Seconds decode;      // of one thread that decodes the batch's samples; 0: unknown, or nothing to decode

@@ -83,16 +83,27 @@ Seconds own_copies(const Iteration& iteration, const LaunchModel& launch_model) 
   return std::max(Seconds(0), iteration.timeline.iteration - without.iteration);
 }
 
-// The iteration's kernels in time where each of so many ranks updates its share of the parameters: kernels of
-// the update take that share of their time, their launch at least.
-Timeline sharing_update(const Iteration& iteration, std::int64_t ranks, const LaunchModel& launch_model) {
-  std::vector<KernelCost> costs = iteration.costs;
+// Costs of the step's kernels where each of so many ranks updates its share of the parameters: kernels of the
+// update take that share of their time, their launch at least.
+std::vector<KernelCost> sharing_update(std::vector<KernelCost> costs, const TrainingStep& step,
+                                       std::int64_t ranks) {
   for (std::size_t k = 0; k < costs.size(); ++k) {
-    const Kernel& kernel = iteration.step->kernels[k];
+    const Kernel& kernel = step.kernels[k];
     if (kernel.phase != Phase::update || kernel.kind == KernelKind::transfer) continue;
     scale_within(costs[k], 1 / static_cast<double>(ranks), costs[k].overhead.si());
   }
-  return simulate_timeline(*iteration.step, costs, static_cast<double>(iteration.batch), launch_model);
+  return costs;
+}
+
+// Lets the ranks share the update, or each do all of it, as the method says.
+void share_update(Prediction& p, Iteration& iteration) {
+  const bool shared = p.sync && p.sync->method->shards_update;
+  if (!shared && iteration.costs_alone.empty()) return;
+  if (iteration.costs_alone.empty()) iteration.costs_alone = iteration.costs;
+  iteration.costs = shared ? sharing_update(iteration.costs_alone, *iteration.step, p.ranks())
+                           : std::exchange(iteration.costs_alone, {});
+  iteration.timeline = simulate_timeline(*iteration.step, iteration.costs,
+                                         static_cast<double>(iteration.batch), p.framework->launch_model);
 }
 
 }  // namespace
@@ -101,9 +112,8 @@ void predict_sync(Prediction& p) {
   share_host(p);
   for (Iteration& iteration : p.iterations) {
     iteration.sync = {};
+    share_update(p, iteration);
     if (!p.sync) continue;
-    if (p.sync->method->shards_update)
-      iteration.timeline = sharing_update(iteration, p.ranks(), p.framework->launch_model);
     const bool servers = p.sync->method->reduction_site == ReductionSite::host_servers;
     iteration.sync = simulate_sync(*iteration.step, iteration.timeline, static_cast<double>(iteration.batch),
                                    gradient_width(p), *p.gpu, *p.sync,

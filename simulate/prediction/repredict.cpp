@@ -33,6 +33,7 @@ Prediction with_rates(Prediction p, std::shared_ptr<const GpuSpec> gpu, Estimate
   p.fixed_costs.clear();  // of the rates before
   for (Iteration& iteration : p.iterations) {
     const auto batch = static_cast<double>(iteration.batch);
+    if (!iteration.costs_alone.empty()) iteration.costs = std::exchange(iteration.costs_alone, {});
     iteration.costs = estimate_again(*iteration.step, batch, *p.calibration, std::move(iteration.costs),
                                      iteration.demands, p.factors, cache);
     if (const auto limited = with_scratch_left(p, iteration, iteration.costs, batch))
@@ -53,14 +54,7 @@ Prediction with_rates(Prediction p, std::shared_ptr<const GpuSpec> gpu, Estimate
 Prediction with_cluster(Prediction p, const Cluster& cluster, std::optional<SyncPlan> plan, double cores) {
   p.scenario.cluster = cluster;
   p.cores = cores;
-  const bool shared_update = p.sync && p.sync->method->shards_update;
   p.sync = std::move(plan);
-  if (shared_update) {  // among other ranks
-    for (Iteration& iteration : p.iterations) {
-      iteration.timeline = simulate_timeline(*iteration.step, iteration.costs,
-                                             static_cast<double>(iteration.batch), p.framework->launch_model);
-    }
-  }
   predict_sync(p);
   predict_memory(p);
   return p;

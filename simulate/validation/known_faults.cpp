@@ -26,7 +26,8 @@ KnownFault read_fault(const SpecNode& node) {
 
 bool KnownFault::has(const RunColumns& c, std::span<const std::string> row) const {
   if (!c.set || row[*c.set] != set || row[c.model] != model || row[c.framework] != framework) return false;
-  if (several && row[c.gpus] == "1") return false;
+  const bool one_machine = row[c.machines].empty() || row[c.machines] == "1";
+  if (several && row[c.gpus] == "1" && one_machine) return false;
   return c.version && std::any_of(versions.begin(), versions.end(), [&](const std::string& version) {
            return row[*c.version].find(version) != std::string::npos;
          });

@@ -13,7 +13,7 @@ namespace tbdsim {
 struct KnownFault {
   std::string set, model, framework;  // of the runs, as rows name them
   std::vector<std::string> versions;  // a row's has one of these texts in it
-  bool several = false;               // only runs on several GPUs
+  bool several = false;               // only runs on several GPUs, of one machine or more
   std::string why;
 
   [[nodiscard]] bool has(const RunColumns& columns, std::span<const std::string> row) const;
