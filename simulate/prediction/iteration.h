@@ -28,6 +28,7 @@ struct Iteration {
   std::span<const OffloadedActivation> on_host;
   std::span<const KernelRuns> runs;
   std::vector<KernelCost> costs;  // one for each kernel of the step
+  MemoryPlan plan;                // with the scratch memory of these costs
   ConvWorkCache demands;          // filled when rates change
   Timeline timeline;
   Seconds copies;      // by which the timeline is longer because it waits for activations from the host
