@@ -10,9 +10,9 @@
 namespace tbdsim {
 namespace {
 
-MemoryPlan plan_of(const Prediction& p, std::size_t length, double samples,
+MemoryPlan plan_of(const Prediction& p, std::size_t length, const OutlinedStep& of, double samples,
                    const std::vector<KernelCost>& costs) {
-  const auto& [bucket, step, on_host, memory, runs] = (*p.steps)[length];
+  const auto& [step, memory] = of;
   MemoryPlan plan = plan_memory(memory, step, costs, samples, *p.framework, p.device_memory);
   if (p.framework->allocator.static_plan) {
     const double scale = samples / static_cast<double>(p.batches[length]);
@@ -34,39 +34,44 @@ Bytes most_alive(const MemoryOutline& memory, double samples) {
 
 // The costs with the fastest algorithms of convolutions that leave room for the tensors alive beside their
 // scratch memory: together at most `room`.
-std::vector<KernelCost> within(Bytes room, const Prediction& p, const LengthStep& length, double samples,
+std::vector<KernelCost> within(Bytes room, const Prediction& p, const OutlinedStep& of, double samples,
                                std::vector<KernelCost> costs, Calibration calibration) {
-  for (const MemoryOutline::Alive& convolution : length.memory.convolutions) {
+  for (const MemoryOutline::Alive& convolution : of.memory.convolutions) {
     const auto k = static_cast<std::size_t>(convolution.kernel);
     const Bytes left = std::max(room - Bytes(convolution.all.at(samples)), Bytes(1));  // 0: any
     if (costs[k].workspace <= left) continue;
     for (ConvLimits& limits : calibration.conv_limits) limits.workspace = left.si();
-    estimate_anew(length.step, k, samples, calibration, p.factors, costs);
+    estimate_anew(of.step, k, samples, calibration, p.factors, costs);
   }
   return costs;
 }
 
 }  // namespace
 
-MemoryPlan fit_scratch(const Prediction& p, std::size_t length, double samples,
+MemoryPlan fit_scratch(const Prediction& p, std::size_t length, const OutlinedStep& of, double samples,
                        std::vector<KernelCost>& costs) {
-  MemoryPlan plan = plan_of(p, length, samples, costs);
+  MemoryPlan plan = plan_of(p, length, of, samples, costs);
   const Bytes usable = p.usable_memory();
   const Allocator& allocator = p.framework->allocator;
   if (!allocator.scratch_as_fits || allocator.static_plan || plan.needed() <= usable) return plan;
-  plan = plan_of(p, length, samples, std::vector<KernelCost>(costs.size()));
+  plan = plan_of(p, length, of, samples, std::vector<KernelCost>(costs.size()));
   plan.scratch_limited = true;
   if (plan.needed() > usable) {
     for (KernelCost& cost : costs) cost.workspace = {};
     return plan;
   }
-  const LengthStep& step = (*p.steps)[length];
-  const Bytes room = usable - plan.total() + most_alive(step.memory, samples);
-  costs = within(room, p, step, samples, std::move(costs), *p.calibration);
-  plan = plan_of(p, length, samples, costs);
+  const Bytes room = usable - plan.total() + most_alive(of.memory, samples);
+  costs = within(room, p, of, samples, std::move(costs), *p.calibration);
+  plan = plan_of(p, length, of, samples, costs);
   plan.fragments = std::min(plan.fragments, std::max(Bytes(), usable - plan.total()));
   plan.scratch_limited = true;
   return plan;
+}
+
+MemoryPlan fit_scratch(const Prediction& p, std::size_t length, double samples,
+                       std::vector<KernelCost>& costs) {
+  const LengthStep& step = (*p.steps)[length];
+  return fit_scratch(p, length, {step.step, step.memory}, samples, costs);
 }
 
 }  // namespace tbdsim

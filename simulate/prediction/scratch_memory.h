@@ -20,4 +20,13 @@ namespace tbdsim {
 [[nodiscard]] MemoryPlan fit_scratch(const Prediction& prediction, std::size_t length, double samples,
                                      std::vector<KernelCost>& costs);
 
+struct OutlinedStep {
+  const TrainingStep& step;
+  const MemoryOutline& memory;  // of that step
+};
+
+// The same of another step in place of that length's, such as one that recomputes feature maps.
+[[nodiscard]] MemoryPlan fit_scratch(const Prediction& prediction, std::size_t length, const OutlinedStep& of,
+                                     double samples, std::vector<KernelCost>& costs);
+
 }  // namespace tbdsim

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "costmodel/estimate.h"
+#include "simulate/analysis/memory_savings.h"
 #include "simulate/prediction/predict.h"
 #include "simulate/prediction/repredict.h"
 #include "tests/support/cli.h"
@@ -109,6 +110,15 @@ TEST(ScratchMemory, AnotherClusterIsPredictedAsFromTheStart) {
   const Prediction back = with_cluster(there, {}, std::nullopt);
   EXPECT_EQ(back.iteration_time(), one.iteration_time());
   EXPECT_EQ(back.memory.total(), one.memory.total());
+}
+
+TEST(ScratchMemory, RemediesStartFromThePrediction) {
+  const Prediction p = vgg16(120);
+  ASSERT_TRUE(p.memory.scratch_limited);
+  const Saving as_it_is = remedies(p).front();
+  EXPECT_EQ(as_it_is.total, p.memory.total());
+  EXPECT_EQ(as_it_is.time, p.iterations.front().computing());
+  EXPECT_TRUE(as_it_is.fits);
 }
 
 // A batch that does not fit has the times of a larger GPU, and needs the bytes without scratch memory.
