@@ -278,4 +278,17 @@ void leave_out_copies(const TrainingStep& step, std::size_t k, std::vector<Kerne
   for (std::size_t copy = first_copy(step, k); copy < k; ++copy) scale(costs[copy], 0);
 }
 
+void estimate_anew(const TrainingStep& step, std::size_t k, double batch, const Calibration& calibration,
+                   const KernelFactors& factors, std::vector<KernelCost>& costs) {
+  const auto write = [&](std::size_t at, Seconds copies) {
+    const Kernel& kernel = step.kernels[at];
+    costs[at] = {};
+    estimate_kernel(kernel, batch, calibration, factors[index_of(kernel.kind)], copies, costs[at]);
+  };
+  if (!may_need_copies(step.kernels[k])) return write(k, Seconds(0));
+  for (std::size_t copy = first_copy(step, k); copy < k; ++copy) write(copy, Seconds(0));
+  write(k, time_of_copies(step, costs, k));
+  leave_out_copies(step, k, costs);
+}
+
 }  // namespace tbdsim

@@ -57,6 +57,10 @@ void estimate_kernel(const Kernel& kernel, double batch, const Calibration& cali
 // Sets their times to 0 if kernel k runs in fp32, which needs none.
 void leave_out_copies(const TrainingStep& step, std::size_t k, std::vector<KernelCost>& costs);
 
+// Writes the cost of kernel k of the step, a duplicate or not, and those of the layout conversions before it.
+void estimate_anew(const TrainingStep& step, std::size_t k, double batch, const Calibration& calibration,
+                   const KernelFactors& factors, std::vector<KernelCost>& costs);
+
 // Fills in `costs`, one for each kernel of the step. write(k, copies, cost) writes that of kernel k;
 // duplicates are copied.
 template <class Write>

@@ -22,6 +22,10 @@ struct AtenBatchNorm {
   bool channels_last = false;
 };
 
+// True for kernels of functions below that are batch norms by kind; false for a library's.
+[[nodiscard]] inline bool is_aten_norm(const Kernel& kernel) {
+  return kernel.kind == KernelKind::batch_norm && kernel.access == Access::elements;
+}
 [[nodiscard]] std::vector<Kernel> forward_kernels(const AtenBatchNorm& norm);
 // `by_input`: the gradient of the input is needed, beside those of the weights.
 [[nodiscard]] std::vector<Kernel> backward_kernels(const AtenBatchNorm& norm, bool by_input);

@@ -12,6 +12,7 @@
 #include "graphs/rewrites/offload.h"
 #include "graphs/rewrites/recompute.h"
 #include "simulate/analysis/memory_breakdown.h"
+#include "simulate/prediction/scratch_memory.h"
 #include "simulate/timeline/activation_offload.h"
 #include "simulate/workload/training_choices.h"
 
@@ -30,11 +31,10 @@ Outcome outcome_of(const TrainingStep& step, double batch, const Calibration& ca
   const Framework& framework = *p.framework;
   Outcome outcome;
   outcome.costs = estimate(step, batch, calibration, p.factors);
+  outcome.total = fit_scratch(p, p.largest, {step, memory_outline(step)}, batch, outcome.costs).total();
   limit_by_power(step, batch, calibration, outcome.costs);
   outcome.timeline = simulate_timeline(step, outcome.costs, batch, framework.launch_model);
   outcome.time = outcome.timeline.iteration;
-  outcome.total =
-      plan_memory(memory_outline(step), step, outcome.costs, batch, framework, p.device_memory).total();
   return outcome;
 }
 

@@ -17,16 +17,16 @@ enum class AllocatorPolicy { none, caching, caching_exact, bfc };
 inline constexpr std::array<std::string_view, 4> kAllocatorPolicyNames = {"none", "caching", "caching_exact",
                                                                           "bfc"};
 
-// How a framework allocates memory for tensors. The comment after each member names its key in the file.
+// How a framework allocates memory for tensors. The comment at each member names its key in the file.
 struct Allocator {
   AllocatorPolicy policy = AllocatorPolicy::none;  // `arena`
   bool static_plan = false;  // `planned`: blocks are shared by a plan made before the run (static_plan.h)
   bool autotunes = false;    // `tries_algorithms`: the first iteration times every algorithm of a convolution
   Bytes block;               // `block`: sizes are multiples of this; 0: any size
   Bytes large_block;         // `large_block`: sizes above this are multiples of this; 0: of `block`
-  bool scratch_as_fits =
-      false;  // `scratch_as_fits`: a convolution takes the fastest algorithm that fits a GPU
-  // `cublas_workspaces`: handles of cuBLAS whose workspaces come from the allocator and stay
+  // `scratch_as_fits`: a convolution takes the fastest algorithm whose scratch memory fits what is left.
+  bool scratch_as_fits = false;
+  // `cublas_workspaces`: handles of cuBLAS whose workspaces come from the allocator and stay.
   std::int64_t cublas_workspaces = 0;
   double left_free = 0;  // `left_free`: share of the memory free at the start that its pool never takes
 

@@ -29,6 +29,8 @@ struct MemoryPlan {
   Bytes autotuning;       // further bytes that the first iteration needed to time algorithms; in no total
   Bytes fragments;  // held by the allocator for nothing, where that may decide what fits (fragments.h); in no
                     // total
+  // True where the scratch memory of the fastest algorithms does not fit (scratch_memory.h).
+  bool scratch_limited = false;
   int peak_kernel = 0;  // index of the kernel at which most is alive
 
   [[nodiscard]] Bytes model() const { return use.total(); }

@@ -30,6 +30,7 @@ struct Iteration {
   std::vector<KernelCost> costs;  // one for each kernel of the step, as it runs among the ranks
   // The same of one rank alone, where ranks share the update among them; empty where they do not.
   std::vector<KernelCost> costs_alone;
+  MemoryPlan plan;        // with the scratch memory of these costs
   ConvWorkCache demands;  // filled when rates change
   Timeline timeline;
   Seconds copies;      // by which the timeline is longer because it waits for activations from the host

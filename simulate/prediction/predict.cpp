@@ -5,10 +5,8 @@
 
 #include "costmodel/kernel_estimate.h"
 #include "costmodel/step_power.h"
-#include "simulate/memory/fragments.h"
 #include "simulate/prediction/host_input.h"
 #include "simulate/prediction/scratch_memory.h"
-#include "simulate/prediction/sync_memory.h"
 #include "simulate/prediction/synced_norm_kernels.h"
 #include "simulate/timeline/activation_offload.h"
 
@@ -39,11 +37,8 @@ Iteration simulate_step(const Prediction& r, std::size_t length, EstimateCache* 
   std::span<const FixedCost> fixed;
   if (!r.fixed_costs.empty()) fixed = *r.fixed_costs[length];
   iteration.costs = estimate(step.step, batch, *r.calibration, r.factors, fixed, cache);
-  if (const auto limited = with_scratch_left(r, iteration, iteration.costs, batch))
-    iteration.costs = estimate(step.step, batch, *limited, r.factors);
-  if (power_limits(*r.precision)) limit_by_power(step.step, batch, *r.calibration, iteration.costs);
-  iteration.timeline = simulate_timeline(step.step, iteration.costs, batch, r.framework->launch_model);
-  iteration.copies = offload_stall(iteration.on_host, iteration.timeline, batch, *r.calibration);
+  iteration.plan = fit_scratch(r, length, batch, iteration.costs);
+  simulate_alone(r, iteration);
   iteration.decode = decode_time(r, batch);
   return iteration;
 }
@@ -96,17 +91,31 @@ std::vector<KernelCost> sharing_update(std::vector<KernelCost> costs, const Trai
 }
 
 // Lets the ranks share the update, or each do all of it, as the method says.
-void share_update(Prediction& p, Iteration& iteration) {
-  const bool shared = p.sync && p.sync->method->shards_update;
-  if (!shared && iteration.costs_alone.empty()) return;
-  if (iteration.costs_alone.empty()) iteration.costs_alone = iteration.costs;
-  iteration.costs = shared ? sharing_update(iteration.costs_alone, *iteration.step, p.ranks())
-                           : std::exchange(iteration.costs_alone, {});
+void share_update(const Prediction& p, Iteration& iteration) {
+  run_alone(p, iteration);
+  if (!p.sync || !p.sync->method->shards_update) return;
+  iteration.costs_alone = iteration.costs;
+  iteration.costs = sharing_update(std::move(iteration.costs), *iteration.step, p.ranks());
   iteration.timeline = simulate_timeline(*iteration.step, iteration.costs,
                                          static_cast<double>(iteration.batch), p.framework->launch_model);
 }
 
 }  // namespace
+
+void run_alone(const Prediction& p, Iteration& iteration) {
+  if (iteration.costs_alone.empty()) return;
+  iteration.costs = std::exchange(iteration.costs_alone, {});
+  iteration.timeline = simulate_timeline(*iteration.step, iteration.costs,
+                                         static_cast<double>(iteration.batch), p.framework->launch_model);
+}
+
+void simulate_alone(const Prediction& p, Iteration& iteration) {
+  const auto batch = static_cast<double>(iteration.batch);
+  if (power_limits(*p.precision)) limit_by_power(*iteration.step, batch, *p.calibration, iteration.costs);
+  iteration.timeline = simulate_timeline(*iteration.step, iteration.costs, batch, p.framework->launch_model,
+                                         std::move(iteration.timeline));
+  iteration.copies = offload_stall(iteration.on_host, iteration.timeline, batch, *p.calibration);
+}
 
 void predict_sync(Prediction& p) {
   share_host(p);
@@ -122,27 +131,12 @@ void predict_sync(Prediction& p) {
   }
 }
 
-void predict_memory(Prediction& p, std::optional<Bytes> fragments) {
-  for (std::size_t i = 0; i < p.iterations.size(); ++i) {
-    const Iteration& iteration = p.iterations[i];
-    MemoryPlan plan = plan_memory(*iteration.memory, *iteration.step, iteration.costs,
-                                  static_cast<double>(iteration.batch), *p.framework, p.device_memory);
-    if (p.framework->allocator.static_plan)
-      plan.use[MemoryCategory::feature_maps] += p.library_state_beside(i);
-    if (i > 0 && plan.total() < p.memory.total()) continue;  // of equals the longest, which grows most
-    p.largest = i;
-    p.memory = plan;
+void predict_memory(Prediction& p) {
+  p.largest = 0;
+  for (std::size_t i = 1; i < p.iterations.size(); ++i) {  // of equals the longest, which grows most
+    if (p.iterations[i].plan.total() >= p.iterations[p.largest].plan.total()) p.largest = i;
   }
-  const MemoryPlan alone = p.memory;
-  const Iteration& iteration = p.iterations[p.largest];
-  add_sync_memory(p, *iteration.step, static_cast<double>(iteration.batch), p.memory);
-  p.memory.fragments =
-      fragments ? *fragments
-                : fragments_of(alone, *iteration.step, iteration.costs, static_cast<double>(iteration.batch),
-                               *p.framework, p.usable_memory(), p.memory.total() - alone.total());
-  p.fits = p.memory.needed() <= p.usable_memory();
-  if (p.fits || !p.framework->allocator.scratch_as_fits) return;
-  p.memory = memory_of(p, p.largest, static_cast<double>(iteration.batch), iteration.costs);
+  p.memory = p.iterations[p.largest].plan;
   p.fits = p.memory.needed() <= p.usable_memory();
 }
 

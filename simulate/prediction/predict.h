@@ -2,8 +2,6 @@
 // memory.
 #pragma once
 
-#include <optional>
-
 #include "simulate/prediction/prediction.h"
 #include "simulate/prediction/resolve.h"
 
@@ -18,12 +16,16 @@ namespace tbdsim {
 [[nodiscard]] Prediction predict(const Scenario& scenario, const Resolver& resolve,
                                  EstimateCache* cache = nullptr);
 
-// The last two links of the chain, of which a re-prediction runs again what its change affects. Both need the
-// iterations' costs and timelines.
+// Gives the iteration the costs and the timeline of a rank that updates all parameters itself.
+void run_alone(const Prediction& prediction, Iteration& iteration);
+
+// Links of the chain, of which a re-prediction runs again what its change affects.
 //
+// Limits an iteration's costs by power and sets its timeline and copies.
+void simulate_alone(const Prediction& prediction, Iteration& iteration);
 // Sets Iteration::input and Iteration::sync: decoding threads of one machine share its cores.
 void predict_sync(Prediction& prediction);
-// Sets `largest`, `memory` and `fits`. `fragments`: those of its memory, where they are known.
-void predict_memory(Prediction& prediction, std::optional<Bytes> fragments = std::nullopt);
+// Sets `largest`, `memory` and `fits` from the iterations' plans.
+void predict_memory(Prediction& prediction);
 
 }  // namespace tbdsim

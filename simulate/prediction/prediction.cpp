@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "costmodel/kernel_estimate.h"
 #include "simulate/prediction/scratch_memory.h"
 #include "simulate/prediction/uncertainty.h"
 
@@ -96,26 +97,20 @@ Bytes Prediction::usable_memory() const {
 
 namespace {
 
-// Costs of an iteration's convolutions with so many samples; of its other kernels nothing.
-std::vector<KernelCost> convolution_costs(const Iteration& iteration, double samples,
-                                          const Calibration& calibration) {
-  std::vector<KernelCost> costs(iteration.costs.size());
-  for (const MemoryOutline::Alive& convolution : iteration.memory->convolutions) {
-    const auto at = static_cast<std::size_t>(convolution.kernel);
-    const Kernel& kernel = iteration.step->kernels[at];
-    costs[at] = kernel.duplicate_of < 0 ? estimate(kernel, samples, calibration)
-                                        : costs[static_cast<std::size_t>(kernel.duplicate_of)];
-  }
-  return costs;
-}
-
 MemoryPlan memory_of(const Prediction& p, std::size_t length, std::int64_t batch) {
-  const Iteration& iteration = p.iterations[length];
+  const auto& [bucket, step, on_host, memory, runs] = (*p.steps)[length];
   const auto samples = static_cast<double>(batch);
-  std::vector<KernelCost> costs = convolution_costs(iteration, samples, *p.calibration);
-  if (const auto limited = with_scratch_left(p, iteration, costs, samples))
-    costs = convolution_costs(iteration, samples, *limited);
-  return tbdsim::memory_of(p, length, samples, costs);
+  std::vector<KernelCost> costs(step.kernels.size());  // of convolutions
+  for (const MemoryOutline::Alive& convolution : memory.convolutions) {
+    const auto k = static_cast<std::size_t>(convolution.kernel);
+    const int same = step.kernels[k].duplicate_of;
+    if (same < 0) {
+      estimate_anew(step, k, samples, *p.calibration, p.factors, costs);
+    } else {
+      costs[k] = costs[static_cast<std::size_t>(same)];
+    }
+  }
+  return fit_scratch(p, length, samples, costs);
 }
 
 }  // namespace
@@ -147,9 +142,8 @@ MemoryPlan Prediction::memory_at(std::int64_t batch) const {
 
 Bytes Prediction::library_state_beside(std::size_t length) const {
   Bytes sum;
-  for (std::size_t i = 0; i < iterations.size(); ++i) {
-    const Iteration& other = iterations[i];
-    if (i != length) sum += Bytes(other.memory->library_state.at(static_cast<double>(other.batch)));
+  for (std::size_t i = 0; i < steps->size(); ++i) {
+    if (i != length) sum += Bytes((*steps)[i].memory.library_state.at(static_cast<double>(batches[i])));
   }
   return sum;
 }

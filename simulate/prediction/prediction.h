@@ -68,7 +68,7 @@ struct Prediction : ResolvedScenario {
   [[nodiscard]] std::int64_t largest_batch() const;
   // The memory of a batch of that length.
   [[nodiscard]] MemoryPlan memory_at(std::int64_t batch) const;
-  // The library state for layers of all lengths but this one (an index of `iterations`): where memory is
+  // The library state for layers of all lengths but this one (an index of `steps`): where memory is
   // planned ahead it is kept for every length.
   [[nodiscard]] Bytes library_state_beside(std::size_t length) const;
 

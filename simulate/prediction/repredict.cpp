@@ -4,49 +4,59 @@
 #include <utility>
 
 #include "costmodel/fast/rate_cache.h"
-#include "costmodel/step_power.h"
 #include "simulate/prediction/predict.h"
 #include "simulate/prediction/scratch_memory.h"
-#include "simulate/timeline/activation_offload.h"
 
 namespace tbdsim {
 namespace {
 
-// Workspaces of the convolutions of all iterations, in bytes.
-std::vector<Bytes> workspaces_of(const Prediction& p) {
+// Workspaces of the convolutions of an iteration, in bytes.
+std::vector<Bytes> workspaces_of(const Iteration& iteration) {
   std::vector<Bytes> workspaces;
-  for (const Iteration& iteration : p.iterations) {
-    for (const MemoryOutline::Alive& convolution : iteration.memory->convolutions)
-      workspaces.push_back(iteration.costs[static_cast<std::size_t>(convolution.kernel)].workspace);
-  }
+  workspaces.reserve(iteration.memory->convolutions.size());
+  for (const MemoryOutline::Alive& convolution : iteration.memory->convolutions)
+    workspaces.push_back(iteration.costs[static_cast<std::size_t>(convolution.kernel)].workspace);
   return workspaces;
+}
+
+// Sets the memory of iterations beside another cluster's buffers, and what the scratch memory left changes.
+void fit_again(Prediction& p) {
+  for (std::size_t length = 0; length < p.iterations.size(); ++length) {
+    Iteration& iteration = p.iterations[length];
+    const auto batch = static_cast<double>(iteration.batch);
+    const bool was_limited = iteration.plan.scratch_limited;
+    run_alone(p, iteration);
+    iteration.plan = fit_scratch(p, length, batch, iteration.costs);
+    if (!was_limited && !iteration.plan.scratch_limited) continue;
+    iteration.costs = estimate(*iteration.step, batch, *p.calibration, p.factors);
+    iteration.plan = fit_scratch(p, length, batch, iteration.costs);
+    simulate_alone(p, iteration);
+  }
 }
 
 }  // namespace
 
 Prediction with_rates(Prediction p, std::shared_ptr<const GpuSpec> gpu, EstimateCache* cache) {
-  const std::vector<Bytes> workspaces = workspaces_of(p);
   const Bytes usable = p.usable_memory();
   p.calibration = std::make_shared<const Calibration>(with_rates(*p.calibration, *gpu));
   p.gpu = std::move(gpu);
   p.factors = factors_on(*p.framework, *p.gpu, p.precision->math);
   p.fixed_costs.clear();  // of the rates before
-  for (Iteration& iteration : p.iterations) {
+  const bool same_room = p.usable_memory() == usable;
+  for (std::size_t length = 0; length < p.iterations.size(); ++length) {
+    Iteration& iteration = p.iterations[length];
     const auto batch = static_cast<double>(iteration.batch);
-    if (!iteration.costs_alone.empty()) iteration.costs = std::exchange(iteration.costs_alone, {});
+    run_alone(p, iteration);
+    const std::vector<Bytes> workspaces = workspaces_of(iteration);
     iteration.costs = estimate_again(*iteration.step, batch, *p.calibration, std::move(iteration.costs),
                                      iteration.demands, p.factors, cache);
-    if (const auto limited = with_scratch_left(p, iteration, iteration.costs, batch))
-      iteration.costs = estimate(*iteration.step, batch, *limited, p.factors);
-    if (power_limits(*p.precision)) limit_by_power(*iteration.step, batch, *p.calibration, iteration.costs);
-    iteration.timeline = simulate_timeline(*iteration.step, iteration.costs, batch, p.framework->launch_model,
-                                           std::move(iteration.timeline));
-    iteration.copies = offload_stall(iteration.on_host, iteration.timeline, batch, *p.calibration);
+    // Other rates may mean other algorithms, and so other workspaces.
+    if (!same_room || workspaces_of(iteration) != workspaces)
+      iteration.plan = fit_scratch(p, length, batch, iteration.costs);
+    simulate_alone(p, iteration);
   }
   predict_sync(p);
-  // Other rates may mean other algorithms, and so other workspaces.
-  const bool same_memory = p.usable_memory() == usable && workspaces_of(p) == workspaces;
-  predict_memory(p, same_memory ? std::optional(p.memory.fragments) : std::nullopt);
+  predict_memory(p);
   p.peak = rate_of(*p.gpu, p.precision->convolution_math()).peak;
   return p;
 }
@@ -55,6 +65,7 @@ Prediction with_cluster(Prediction p, const Cluster& cluster, std::optional<Sync
   p.scenario.cluster = cluster;
   p.cores = cores;
   p.sync = std::move(plan);
+  fit_again(p);
   predict_sync(p);
   predict_memory(p);
   return p;

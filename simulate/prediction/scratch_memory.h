@@ -1,26 +1,32 @@
 // Scratch memory of convolutions on a GPU that is nearly full: a framework that takes the fastest algorithm
-// that fits
-// (`scratch_as_fits` of its allocator) runs a slower one there.
+// that fits (`scratch_as_fits` of its allocator) runs slower ones where much is alive.
+//
+// What is left to a convolution is the usable memory less the context, the workspaces that libraries keep,
+// buffers of the exchange, and the tensors alive while it runs. Fragments of the allocator take none of it:
+// they decide whether the iteration fits without scratch memory, and beside it have at most what is left.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "simulate/prediction/prediction.h"
 
 namespace tbdsim {
 
-// The calibration with the scratch memory that is left to a convolution, in bytes what all else of the
-// iteration leaves of the GPU, at least 1; nothing where algorithms of `costs`, chosen without this limit,
-// fit. `costs`: of the iteration's kernels with so many samples.
-[[nodiscard]] std::optional<Calibration> with_scratch_left(const Prediction& prediction,
-                                                           const Iteration& iteration,
-                                                           const std::vector<KernelCost>& costs,
-                                                           double batch);
+// The memory of so many samples of one length, an index of the prediction's steps, with the scratch memory of
+// exactly these costs. Convolutions whose scratch memory is more than what is left to them get the cost of
+// the fastest algorithm that fits. Where not even tensors alone fit, times stay and no scratch memory counts.
+// Plans made before the run are left as they are. `costs`: of the step's kernels, chosen without this limit;
+// those of convolutions will do.
+[[nodiscard]] MemoryPlan fit_scratch(const Prediction& prediction, std::size_t length, double samples,
+                                     std::vector<KernelCost>& costs);
 
-// The memory of so many samples of one length, an index of the prediction's iterations; without scratch
-// memory where it does not fit with that of `costs`.
-[[nodiscard]] MemoryPlan memory_of(const Prediction& prediction, std::size_t length, double samples,
-                                   const std::vector<KernelCost>& costs);
+struct OutlinedStep {
+  const TrainingStep& step;
+  const MemoryOutline& memory;  // of that step
+};
+
+// The same of another step in place of that length's, such as one that recomputes feature maps.
+[[nodiscard]] MemoryPlan fit_scratch(const Prediction& prediction, std::size_t length, const OutlinedStep& of,
+                                     double samples, std::vector<KernelCost>& costs);
 
 }  // namespace tbdsim

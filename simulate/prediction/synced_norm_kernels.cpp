@@ -4,6 +4,7 @@
 #include <variant>
 #include <vector>
 
+#include "costmodel/kernel_estimate.h"
 #include "graphs/aten_batch_norm.h"
 
 namespace tbdsim {
@@ -31,12 +32,18 @@ Seconds synced_norm_kernels(const Prediction& p, const Iteration& iteration) {
                              .elements = images->images * (images->channels * images->height * images->width),
                              .element_bytes = p.precision->storage_bytes,
                              .channels_last = p.framework->lowering.layout == Layout::nhwc};
+    // Where the step has PyTorch's own norms, only the backward pass of NCHW differs.
+    if (is_aten_norm(library) && (library.phase == Phase::forward || norm.channels_last)) continue;
     const std::vector<Kernel> own =
         library.phase == Phase::forward
             ? forward_kernels(norm)
             : synced_backward_kernels(norm, library.phase == Phase::backward_data);
     Seconds time;
-    for (const Kernel& kernel : own) time += estimate(kernel, batch, *p.calibration).total;
+    for (const Kernel& kernel : own) {
+      KernelCost cost;
+      estimate_kernel(kernel, batch, *p.calibration, p.factors[index_of(kernel.kind)], Seconds(0), cost);
+      time += cost.total;
+    }
     longer += (time - iteration.costs[k].total) * static_cast<double>(times);
   }
   return std::max(Seconds(0), longer);

@@ -1,5 +1,5 @@
 // Kernels of batch norms that take their statistics over all ranks: PyTorch's own, where one GPU alone runs
-// its library's.
+// its library's or, in bf16, PyTorch's own with all gradients of NCHW in one kernel.
 #pragma once
 
 #include "simulate/prediction/prediction.h"
