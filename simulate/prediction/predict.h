@@ -16,13 +16,13 @@ namespace tbdsim {
 [[nodiscard]] Prediction predict(const Scenario& scenario, const Resolver& resolve,
                                  EstimateCache* cache = nullptr);
 
-// Gives the iteration the costs and the timeline of a rank that updates all parameters itself.
-void run_alone(const Prediction& prediction, Iteration& iteration);
-
 // Links of the chain, of which a re-prediction runs again what its change affects.
 //
 // Limits an iteration's costs by power and sets its timeline and copies.
 void simulate_alone(const Prediction& prediction, Iteration& iteration);
+
+// Gives the iteration the costs and the timeline of a rank that updates all parameters itself.
+void run_alone(const Prediction& prediction, Iteration& iteration);
 // Sets Iteration::input and Iteration::sync: decoding threads of one machine share its cores.
 void predict_sync(Prediction& prediction);
 // Sets `largest`, `memory` and `fits` from the iterations' plans.
