@@ -10,6 +10,7 @@
 #include "simulate/import/network.h"
 #include "simulate/import/onnx_constants.h"
 #include "simulate/import/onnx_node.h"
+#include "simulate/import/onnx_patterns.h"
 
 namespace tbdsim {
 namespace {

@@ -45,12 +45,4 @@ void convert_transpose(OnnxConversion& net, const OnnxNode& node);
 [[nodiscard]] NetworkTensor add_trained(OnnxConversion& net, const OnnxNode& node, const OnnxTensor& constant,
                                         const NetworkTensor& beside, const std::vector<std::int64_t>& shape);
 
-// Layers that exports write as several nodes, found at the last of them. Each returns false where the nodes
-// are none.
-[[nodiscard]] bool convert_decomposed_norm(OnnxConversion& net, const OnnxNode& node);
-[[nodiscard]] bool convert_decomposed_activation(OnnxConversion& net, const OnnxNode& node);
-[[nodiscard]] bool convert_attention(OnnxConversion& net, const OnnxNode& node);
-// The scale or shift of a norm, the bias of a matrix product: part of the layer before.
-[[nodiscard]] bool joins_layer_before(OnnxConversion& net, const OnnxNode& node);
-
 }  // namespace tbdsim
