@@ -85,6 +85,7 @@ class NetworkBuilder {
   std::vector<std::pair<std::string, std::vector<std::int64_t>>> inputs_;
   std::vector<Layer> layers_;
   std::set<std::string> names_;
+  std::map<std::string, int> next_;  // of each name: the number that the next layer of that name gets
   struct Unsupported {
     int count = 0;
     std::string first;

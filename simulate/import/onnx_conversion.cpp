@@ -100,7 +100,15 @@ NetworkTensor OnnxConversion::copied(const OnnxData& data) {
   return builder_.add("transpose", name, {from}, after, {{"order", spec_list(order)}});
 }
 
+void OnnxConversion::set_constant(const std::string& name, OnnxTensor tensor) {
+  constexpr std::size_t kMostKept = 10'000'000;
+  kept_ += tensor.numbers.size();
+  if (kept_ > kMostKept) tensor.numbers.clear();
+  made_[name] = std::move(tensor);
+}
+
 void OnnxConversion::set(const OnnxNode& node, NetworkTensor tensor, OnnxSides sides) {
+  if (!can_be(sides)) return unsupported(node, "to sides that cannot be");
   if (!node.outputs.empty()) data_[node.outputs[0]] = {.layer = std::move(tensor), .sides = std::move(sides)};
 }
 

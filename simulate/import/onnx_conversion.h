@@ -41,11 +41,12 @@ class OnnxConversion {
   [[nodiscard]] NetworkTensor copied(const OnnxData& data);
 
   // Sets what an output of a node stands for. Without sides it has those of the first input where the shape
-  // is the same, else the batch before the shape.
+  // is the same, else the batch before the shape. Sides that cannot be are noted as unsupported.
   void set(const OnnxNode& node, NetworkTensor tensor);
   void set(const OnnxNode& node, NetworkTensor tensor, OnnxSides sides);
   void set(const std::string& name, OnnxData data) { data_[name] = std::move(data); }
-  void set_constant(const std::string& name, OnnxTensor tensor) { made_[name] = std::move(tensor); }
+  // Without its values where the constants before have very many together.
+  void set_constant(const std::string& name, OnnxTensor tensor);
   // Notes the operator; what reads it goes on as if it kept the shape, so that all unsupported ones are
   // found.
   void unsupported(const OnnxNode& node, const std::string& why = "");
@@ -85,6 +86,7 @@ class OnnxConversion {
   std::map<std::string, std::string> owners_;
   std::map<std::string, Open> open_;
   std::map<std::pair<std::string, std::vector<std::int64_t>>, NetworkTensor> views_;
+  std::size_t kept_ = 0;        // values of those constants
   int norms_ = 0, biases_ = 0;  // batch norms; convolutions with a bias
 };
 

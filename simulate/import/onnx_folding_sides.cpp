@@ -62,14 +62,17 @@ bool Folding::concat() const {
     std::int64_t axis = whole_number_of(node, "axis", 0);
     if (axis < 0) axis += std::ssize(part->dims);
     if (axis < 0 || axis >= std::ssize(part->dims)) return false;
-    const auto own = net.values(node, i);
-    known &= axis == 0 && (!own.empty() || part->dims[0] == 0);
-    values.insert(values.end(), own.begin(), own.end());
     if (i == 0) {
       to = part->dims;
     } else if (part->dims.size() == to.size()) {
-      to[static_cast<std::size_t>(axis)] += part->dims[static_cast<std::size_t>(axis)];
+      std::int64_t& side = to[static_cast<std::size_t>(axis)];
+      side = std::min(kLargestSide, side + part->dims[static_cast<std::size_t>(axis)]);
     }
+    known = known && axis == 0 && product_of(to) <= kMostFolded;
+    if (!known) continue;
+    const auto own = net.values(node, i);
+    known = !own.empty() || part->dims[0] == 0;
+    values.insert(values.end(), own.begin(), own.end());
   }
   return done(to, known ? values : std::vector<double>{});
 }
@@ -80,6 +83,7 @@ bool Folding::squeeze() const {
   const bool grows = node.op == "Unsqueeze";
   Dims to = from->dims, axes = whole_numbers(node, "axes");
   if (axes.empty()) axes = net.whole_values(node, 1);
+  if (grows && (axes.empty() || axes.size() > kMostSides)) return false;
   const auto rank = std::ssize(to) + (grows ? std::ssize(axes) : 0);
   for (std::int64_t& axis : axes) axis += axis < 0 ? rank : 0;
   std::ranges::sort(axes);

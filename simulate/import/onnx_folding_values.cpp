@@ -13,17 +13,20 @@
 namespace tbdsim {
 
 bool Folding::elementwise() const {
+  constexpr std::size_t kMostTerms = 64;
   std::optional<Dims> to = Dims{};
   std::vector<std::vector<double>> values;
   for (std::size_t i = 0; i < node.inputs.size() && to; ++i) {
     if (in(i) == nullptr) return false;
     to = spread_dims(*to, in(i)->dims);
-    values.push_back(net.values(node, i));
   }
-  if (!to || values.empty()) return false;
+  if (!to || node.inputs.empty()) return false;
   const std::int64_t count = product_of(*to);
-  const bool known =
-      count <= kMostFolded && std::ranges::none_of(values, [](const auto& v) { return v.empty(); });
+  bool known = count <= kMostFolded && node.inputs.size() <= kMostTerms;
+  for (std::size_t i = 0; i < node.inputs.size() && known; ++i) {
+    values.push_back(net.values(node, i));
+    known = !values.back().empty();
+  }
   if (!known) return done(*to);
   const bool whole = std::ranges::all_of(values, [](const auto& one) {
     return std::ranges::all_of(one, [](double v) { return v == std::floor(v); });
@@ -57,10 +60,9 @@ bool Folding::filled() const {  // ConstantOfShape, Expand, RandomUniform, Tile
     const auto value = node.attributes.find("value");
     const double number = value == node.attributes.end() ? 0 : value->second.number;
     const std::int64_t count = product_of(to);
-    return done(
-        to,
-        std::vector<double>(
-            count <= kMostFolded ? static_cast<std::size_t>(std::max<std::int64_t>(count, 0)) : 0, number));
+    return done(to, std::vector<double>(
+                        count <= kMostFolded ? static_cast<std::size_t>(std::max<std::int64_t>(count, 0)) : 0,
+                        number));
   }
   if (random) return done(to);
   if (in(0) == nullptr || to.empty()) return false;
@@ -146,8 +148,8 @@ bool Folding::einsum() const {
 
 bool Folding::gather_rows() const {  // GatherND
   if (in(0) == nullptr || in(1) == nullptr || in(1)->dims.empty()) return false;
-  const std::int64_t depth =
-      in(1)->dims.back() + std::clamp<std::int64_t>(whole_number_of(node, "batch_dims", 0), 0, 8);
+  const std::int64_t depth = std::min(in(1)->dims.back(), kLargestSide) +
+                             std::clamp<std::int64_t>(whole_number_of(node, "batch_dims", 0), 0, 8);
   if (depth < 1 || depth > std::ssize(in(0)->dims)) return false;
   Dims to(in(1)->dims.begin(), in(1)->dims.end() - 1);
   to.insert(to.end(), in(0)->dims.begin() + depth, in(0)->dims.end());

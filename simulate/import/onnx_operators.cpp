@@ -267,19 +267,13 @@ void convert_indices(OnnxConversion& net, const OnnxNode& node) {
   to.whole = true;
   to.places.clear();
   if (sides) to.sides = *sides;
+  if (node.op == "Unsqueeze" || node.op == "Squeeze") {
+    if (!change_rank(net, node, to)) return net.unsupported(node, "by sides that do not fit");
+  }
   const std::vector<std::int64_t> dims = dims_of(to.sides, net.batch());
   if (node.op == "Reshape") {
     if (const auto other = reshaped_sides(to.sides, net.whole_values(node, 1), net.batch()))
       to.sides = *other;
-  } else if (node.op == "Unsqueeze" || node.op == "Squeeze") {
-    auto axes = axes_of(net, node, 1, to.sides.size() + (node.op == "Unsqueeze" ? 1 : 0));
-    for (const std::int64_t axis : axes) {
-      if (node.op == "Unsqueeze")
-        to.sides.insert(to.sides.begin() + std::min<std::int64_t>(axis, std::ssize(to.sides)), OnnxSide{});
-    }
-    if (node.op == "Squeeze") {
-      for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) to.sides.erase(to.sides.begin() + *axis);
-    }
   } else if (node.op == "Slice") {
     if (const auto left = sliced_dims(net, node, dims); left.size() == to.sides.size()) {
       for (std::size_t i = 0; i < left.size(); ++i) {
@@ -291,6 +285,7 @@ void convert_indices(OnnxConversion& net, const OnnxNode& node) {
     if (const auto spread = spread_sides(to.sides, sides_beside(shape, to.sides, net.batch())))
       to.sides = *spread;
   }
+  if (!can_be(to.sides)) return net.unsupported(node, "to sides that cannot be");
   for (const std::string& output : node.outputs) net.set(output, to);
 }
 

@@ -37,6 +37,9 @@ void convert_reduction(OnnxConversion& net, const OnnxNode& node);
 void convert_reshape(OnnxConversion& net, const OnnxNode& node);
 void convert_transpose(OnnxConversion& net, const OnnxNode& node);
 
+// Inserts or leaves out sides of 1, as Unsqueeze and Squeeze do. Returns false where they do not fit.
+[[nodiscard]] bool change_rank(const OnnxConversion& net, const OnnxNode& node, OnnxData& data);
+
 // A layer whose output has the sides that its keys name.
 [[nodiscard]] NetworkTensor add_resized(OnnxConversion& net, const std::string& type, const std::string& name,
                                         const NetworkTensor& from, const std::vector<std::int64_t>& shape,

@@ -205,7 +205,7 @@ void convert_matrix_product(OnnxConversion& net, const OnnxNode& node) {
   if (first != nullptr && second != nullptr)
     return product_of_data(net, node, OnnxData(*first), OnnxData(*second));
   const OnnxTensor* weight = net.constant(node, first == nullptr ? 0 : 1);
-  if (weight == nullptr) return net.unsupported(node);
+  if (weight == nullptr || (first == nullptr && second == nullptr)) return net.unsupported(node);
   if (first == nullptr || weight->dims.size() != 2) {
     const OnnxData data = first == nullptr ? *second : *first;
     if (data.sides.size() < 3 || weight->dims.size() < 2)

@@ -300,36 +300,45 @@ void convert_reduction(OnnxConversion& net, const OnnxNode& node) {
   net.set(node, add_resized(net, "reduce", name_of_layer(node), reduced, shape, std::move(keys)), sides);
 }
 
+bool change_rank(const OnnxConversion& net, const OnnxNode& node, OnnxData& data) {
+  const bool grows = node.op == "Unsqueeze";
+  OnnxSides& sides = data.sides;
+  std::vector<std::size_t> places = places_of(data);
+  Shape axes = whole_numbers(node, "axes");
+  if (axes.empty()) axes = net.whole_values(node, 1);
+  if (grows && (axes.empty() || sides.size() + axes.size() > kMostSides)) return false;
+  if (axes.empty()) {
+    for (std::size_t i = 0; i < sides.size(); ++i) {
+      if (sides[i] == OnnxSide{}) axes.push_back(static_cast<std::int64_t>(i));
+    }
+  }
+  const auto rank = std::ssize(sides) + (grows ? std::ssize(axes) : 0);
+  for (std::int64_t& axis : axes) axis += axis < 0 ? rank : 0;
+  std::ranges::sort(axes);
+  axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
+  if (!axes.empty() && (axes.front() < 0 || axes.back() >= rank)) return false;
+  if (grows) {
+    for (const std::int64_t axis : axes) {
+      sides.insert(sides.begin() + std::min<std::int64_t>(axis, std::ssize(sides)), OnnxSide{});
+      places.insert(places.begin() + std::min<std::int64_t>(axis, std::ssize(places)), 0);
+    }
+  } else {
+    for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
+      const OnnxSide& side = sides[static_cast<std::size_t>(*axis)];
+      if (side.size != 1 || side.batch) return false;
+      sides.erase(sides.begin() + *axis);
+      places.erase(places.begin() + *axis);
+    }
+  }
+  data.places = std::move(places);
+  if (is_in_order(data)) data.places.clear();
+  return true;
+}
+
 void convert_reshape(OnnxConversion& net, const OnnxNode& node) {
   OnnxData data = *net.data(node, 0);
   if (node.op == "Squeeze" || node.op == "Unsqueeze") {
-    const bool grows = node.op == "Unsqueeze";
-    std::vector<std::size_t> places = places_of(data);
-    Shape axes = whole_numbers(node, "axes");
-    if (axes.empty()) axes = net.whole_values(node, 1);
-    if (axes.empty()) {
-      for (std::size_t i = 0; i < data.sides.size(); ++i) {
-        if (data.sides[i] == OnnxSide{}) axes.push_back(static_cast<std::int64_t>(i));
-      }
-    }
-    const auto rank = std::ssize(data.sides) + (grows ? std::ssize(axes) : 0);
-    for (std::int64_t& axis : axes) axis += axis < 0 ? rank : 0;
-    std::ranges::sort(axes);
-    axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
-    for (const std::int64_t axis : axes) {
-      if (axis < 0 || axis >= rank) return net.unsupported(node, "of no such side");
-      if (!grows) continue;
-      data.sides.insert(data.sides.begin() + std::min<std::int64_t>(axis, std::ssize(data.sides)),
-                        OnnxSide{});
-      places.insert(places.begin() + std::min<std::int64_t>(axis, std::ssize(places)), 0);
-    }
-    for (auto axis = axes.rbegin(); axis != axes.rend() && !grows; ++axis) {
-      const OnnxSide& side = data.sides[static_cast<std::size_t>(*axis)];
-      if (side.size != 1 || side.batch) return net.unsupported(node, "of a side that is not 1");
-      data.sides.erase(data.sides.begin() + *axis);
-      places.erase(places.begin() + *axis);
-    }
-    data.places = is_in_order(data) ? std::vector<std::size_t>{} : places;
+    if (!change_rank(net, node, data)) return net.unsupported(node, "by sides that do not fit");
     return net.set(node.outputs[0], data);
   }
   Shape dims = net.whole_values(node, 1);

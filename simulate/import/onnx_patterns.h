@@ -1,5 +1,5 @@
-// Layers that exports write as several nodes of ONNX. They are found from their last node back; layers of the nodes
-// before, which nothing else reads, are left out of the model.
+// Layers that exports write as several nodes of ONNX. They are found from their last node back; layers of the
+// nodes before, which nothing else reads, are left out of the model.
 #pragma once
 
 #include "simulate/import/onnx_conversion.h"
