@@ -107,5 +107,30 @@ TEST(HostileOnnx, ManyLayersOfOneNameTakeLittleTime) {
   EXPECT_THAT(text, HasSubstr("name: \"same_90000\""));
 }
 
+// a reads b, which is made of a.
+TEST(HostileOnnx, ACycleIsRefused) {
+  EXPECT_THAT(error_of(graph_of(
+                  {node("Add", {"b", "x"}, "a"), node("Cast", {"a"}, "b"), node("Relu", {"a"}, "y")}, "y")),
+              HasSubstr("Add with an unknown input (1, at 'a')"));
+}
+
+TEST(HostileOnnx, AMissingInputIsRefused) {
+  EXPECT_THAT(error_of(graph_of({node("Mul", {"x", "gone"}, "y")}, "y")),
+              HasSubstr("Mul with an unknown input (1, at 'y')"));
+}
+
+// x has 4 x 6 for each sample; the errors say what would have fitted.
+TEST(HostileOnnx, WeightsThatDoNotFitSayWhatWould) {
+  OnnxGraph product = graph_of({node("MatMul", {"x", "w"}, "y")}, "y");
+  add_weight(product, "w", {5, 7});
+  EXPECT_THAT(error_of(product),
+              HasSubstr("y: a weight for 5 features; expected one for 6, as its input has"));
+
+  OnnxGraph image = graph_of({node("Conv", {"x", "w"}, "y")}, "y", {-1, 3, 8, 8});
+  add_weight(image, "w", {4, 5, 1, 1});
+  EXPECT_THAT(error_of(image),
+              HasSubstr("y: a weight of 5 channels in 1 group; expected 3 in all, as its input has"));
+}
+
 }  // namespace
 }  // namespace tbdsim
