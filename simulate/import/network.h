@@ -18,7 +18,6 @@ namespace tbdsim {
 struct NetworkTensor {
   std::string layer;
   std::vector<std::int64_t> shape;
-  bool is_data = true;  // false: a shape or another number that the network computes beside the data
 };
 
 // A window along height or width.

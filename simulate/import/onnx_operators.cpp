@@ -223,7 +223,6 @@ constexpr Row kRows[] = {
     {"Flatten", convert_reshape},
     {"Squeeze", convert_reshape},
     {"Unsqueeze", convert_reshape},
-    {"SpaceToDepth", convert_reshape},
     {"Transpose", convert_transpose},
     // Operators that compute nothing in training, or whose kernels a framework does not launch.
     {"Identity", same},
