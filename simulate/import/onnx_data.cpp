@@ -1,6 +1,7 @@
 #include "simulate/import/onnx_data.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace tbdsim {
 namespace {
@@ -47,6 +48,16 @@ bool is_in_order(const OnnxData& data) {
     last = data.places[i];
   }
   return true;
+}
+
+OnnxSides sides_in_memory(const OnnxData& data) {
+  if (is_in_order(data)) return data.sides;
+  std::vector<std::size_t> order(data.sides.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return data.places[i]; });
+  OnnxSides sides;
+  for (const std::size_t i : order) sides.push_back(data.sides[i]);
+  return sides;
 }
 
 OnnxSides batch_and(const std::vector<std::int64_t>& shape) {

@@ -38,6 +38,8 @@ struct OnnxData {
 [[nodiscard]] std::vector<std::int64_t> shape_beside(const OnnxSides& sides, const OnnxSides& like);
 [[nodiscard]] std::vector<std::int64_t> dims_of(const OnnxSides& sides, std::int64_t batch);
 [[nodiscard]] bool is_in_order(const OnnxData& data);
+// The sides in the order in which they lie in memory.
+[[nodiscard]] OnnxSides sides_in_memory(const OnnxData& data);
 // True for sides of a tensor with elements, in numbers that can be computed with.
 [[nodiscard]] bool can_be(const OnnxSides& sides);
 [[nodiscard]] OnnxSides batch_and(const std::vector<std::int64_t>& shape);

@@ -105,10 +105,27 @@ void dropout(OnnxConversion& net, const OnnxNode& node, const NetworkTensor& fro
                                   {{"keep", spec_scalar(fmt::format("{:.6g}", 1 - ratio))}}));
 }
 
-// Over one side; another than the last is moved there and back, as it is in memory for the kernel.
+// Over one side; another than the last is moved there and back.
 void softmax(OnnxConversion& net, const OnnxNode& node, const NetworkTensor& from) {
   const OnnxSides sides = net.data(node, 0)->sides;
-  net.set(node, net.builder().add("softmax", name_of_layer(node), {from}, from.shape), sides);
+  const auto rank = std::ssize(sides);
+  std::int64_t axis = whole_number_of(node, "axis", -1);
+  if (axis < 0) axis += rank;
+  if (axis < 0 || axis >= rank) return net.unsupported(node, "over no such side");
+  if (sides[static_cast<std::size_t>(axis)].batch) return net.unsupported(node, "over the batch");
+  const std::string name = name_of_layer(node);
+  if (axis + 1 == rank) return net.set(node, net.builder().add("softmax", name, {from}, from.shape), sides);
+  OnnxData moved{.layer = from, .sides = {}, .places = {}, .name = name + "/in"};
+  OnnxData back{.layer = {}, .sides = sides, .places = {}, .name = name + "/out"};
+  for (std::int64_t i = 0; i < rank; ++i) {
+    const std::int64_t place = i + 1 == rank ? axis : i < axis ? i : i + 1;
+    moved.sides.push_back(sides[static_cast<std::size_t>(place)]);
+    moved.places.push_back(static_cast<std::size_t>(place));
+    back.places.push_back(static_cast<std::size_t>(i < axis ? i : i == axis ? rank - 1 : i - 1));
+  }
+  const NetworkTensor rows = net.copied(moved);
+  back.layer = net.builder().add("softmax", name, {rows}, rows.shape);
+  net.set(node, net.copied(back), sides);
 }
 
 void same(OnnxConversion& net, const OnnxNode& node) {
@@ -308,8 +325,11 @@ bool convert_operator(OnnxConversion& net, const OnnxNode& node) {
   const OnnxData data = *first;
   if (const auto* const kept = std::ranges::find(kSameShape, node.op, &SameShape::op);
       kept != std::end(kSameShape)) {
-    const NetworkTensor from = net.viewed(data);
-    net.set(node, net.builder().add(kept->layer, name_of_layer(node), {from}, from.shape));
+    const NetworkTensor from = net.stored(data);
+    OnnxData to = data;
+    to.layer = net.builder().add(kept->layer, name_of_layer(node), {from}, from.shape);
+    to.whole = false;
+    net.set(node, std::move(to));
     return true;
   }
   const auto* const row = std::ranges::find(kFromRows, node.op, &FromRow::op);

@@ -59,18 +59,20 @@ void pair_with_trained(OnnxConversion& net, const OnnxNode& node, const OnnxData
   const std::string name = name_of_layer(node), operation = operation_of(node);
   NetworkBuilder& builder = net.builder();
   if (count < 1) return net.unsupported(node, "with a tensor of no elements");
-  const bool is_new = net.owner_of(weight).empty() && from.shape == to;
+  const std::string tied = net.vector_of(weight, count);
+  const bool alone = (net.owner_of(weight).empty() || !tied.empty()) && from.shape == to;
   const bool of_features = shape.back() == to.back() && count == to.back() && count > 1;
   const bool of_channels = to.size() == 3 && shape[0] == count;
-  const auto set_first = [&](const char* type, LayerKeys keys) {
-    const NetworkTensor first = builder.add(type, name, {from}, to, std::move(keys));
-    net.set_owner(weight, first.layer);
-    net.set(node, first, *sides);
+  const auto set_vector = [&](const char* type, LayerKeys keys) {
+    if (!tied.empty()) keys.emplace_back("tied_to", spec_text(tied));
+    const NetworkTensor made = builder.add(type, name, {from}, to, std::move(keys));
+    if (tied.empty()) net.set_vector(weight, made.layer, count);
+    net.set(node, made, *sides);
   };
-  if (is_new && of_features && operation == "add") return set_first("bias", {});
-  if (is_new && of_features && operation == "multiply") return set_first("layer_scale", {});
-  if (is_new && (count == 1 || of_channels) && operation == "multiply")
-    return set_first("layer_scale", {{"axes", spec_scalar(count == 1 ? "all" : "image")}});
+  if (alone && of_features && operation == "add") return set_vector("bias", {});
+  if (alone && of_features && operation == "multiply") return set_vector("layer_scale", {});
+  if (alone && (count == 1 || of_channels) && operation == "multiply")
+    return set_vector("layer_scale", {{"axes", spec_scalar(count == 1 ? "all" : "image")}});
   const std::int64_t elements = net.new_elements(weight), rows = elements / to.back();
   if (operation == "add" && shape == to && to.size() == 2 && elements > 0 && elements == rows * to[1] &&
       rows != to[0])
