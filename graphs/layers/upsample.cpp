@@ -15,7 +15,9 @@ class Upsample : public Layer {
   explicit Upsample(SpecMap& keys) {
     if (const auto outputs = keys.find("outputs")) {
       for (const SpecNode& side : outputs->list()) outputs_.push_back(side.count(1, kLargestDimension));
-      if (outputs_.size() != 2) outputs->fail("expected a height and a width");
+      if (outputs_.size() != 2)
+        outputs->fail("has " + std::to_string(outputs_.size()) +
+                      " numbers; expected 2, a height and a width");
     } else {
       factor_ = keys.at("factor").count(1, kLargestFactor);
     }

@@ -90,7 +90,8 @@ std::string NetworkBuilder::unique(std::string_view name, const std::string& typ
   }
   if (plain.empty()) plain = type;
   std::string free = plain;
-  for (int i = 2; !names_.insert(free).second; ++i) free = fmt::format("{}_{}", plain, i);
+  int& next = next_.try_emplace(plain, 2).first->second;
+  for (; !names_.insert(free).second; ++next) free = fmt::format("{}_{}", plain, next);
   return free;
 }
 

@@ -18,7 +18,6 @@ namespace tbdsim {
 struct NetworkTensor {
   std::string layer;
   std::vector<std::int64_t> shape;
-  bool is_data = true;  // false: a shape or another number that the network computes beside the data
 };
 
 // A window along height or width.
@@ -85,6 +84,7 @@ class NetworkBuilder {
   std::vector<std::pair<std::string, std::vector<std::int64_t>>> inputs_;
   std::vector<Layer> layers_;
   std::set<std::string> names_;
+  std::map<std::string, int> next_;  // of each name: the number that the next layer of that name gets
   struct Unsupported {
     int count = 0;
     std::string first;

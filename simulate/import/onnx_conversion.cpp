@@ -80,6 +80,10 @@ NetworkTensor OnnxConversion::viewed(const OnnxData& data) {
   return viewed(data.layer, shape_of(data.sides));
 }
 
+NetworkTensor OnnxConversion::stored(const OnnxData& data) {
+  return viewed(data.layer, shape_of(sides_in_memory(data)));
+}
+
 NetworkTensor OnnxConversion::copied(const OnnxData& data) {
   if (is_in_order(data)) return viewed(data);
   std::vector<std::size_t> kept, stored;
@@ -87,21 +91,31 @@ NetworkTensor OnnxConversion::copied(const OnnxData& data) {
     if (!data.sides[i].batch || data.sides[i].size != 1) kept.push_back(i);
   }
   stored = kept;
-  std::ranges::sort(stored, {}, [&](std::size_t i) { return data.places[i]; });
-  std::vector<std::int64_t> before, after;
-  for (const std::size_t i : stored) before.push_back(data.sides[i].size);
+  std::ranges::stable_sort(stored, {}, [&](std::size_t i) { return data.places[i]; });
+  std::vector<std::int64_t> after;
   std::vector<SpecTree> order;
   for (const std::size_t i : kept) {
     after.push_back(data.sides[i].size);
     order.push_back(spec_number(std::ranges::find(stored, i) - stored.begin()));
   }
-  const NetworkTensor from = viewed(data.layer, before);
   const std::string name = data.name.empty() ? data.layer.layer + "/copy" : data.name;
-  return builder_.add("transpose", name, {from}, after, {{"order", spec_list(order)}});
+  return builder_.add("transpose", name, {this->stored(data)}, after, {{"order", spec_list(order)}});
+}
+
+void OnnxConversion::set_constant(const std::string& name, OnnxTensor tensor) {
+  constexpr std::size_t kMostKept = 10'000'000;
+  kept_ += tensor.numbers.size();
+  if (kept_ > kMostKept) tensor.numbers.clear();
+  made_[name] = std::move(tensor);
 }
 
 void OnnxConversion::set(const OnnxNode& node, NetworkTensor tensor, OnnxSides sides) {
-  if (!node.outputs.empty()) data_[node.outputs[0]] = {.layer = std::move(tensor), .sides = std::move(sides)};
+  set(node, OnnxData{.layer = std::move(tensor), .sides = std::move(sides)});
+}
+
+void OnnxConversion::set(const OnnxNode& node, OnnxData data) {
+  if (!can_be(data.sides)) return unsupported(node, "to sides that cannot be");
+  if (!node.outputs.empty()) data_[node.outputs[0]] = std::move(data);
 }
 
 void OnnxConversion::set(const OnnxNode& node, NetworkTensor tensor) {
@@ -125,6 +139,18 @@ void OnnxConversion::unsupported(const OnnxNode& node, const std::string& why) {
 std::string OnnxConversion::owner_of(const OnnxTensor& weight) const {
   const auto found = weight.trained.size() != 1 ? owners_.end() : owners_.find(weight.trained.begin()->first);
   return found == owners_.end() ? std::string() : found->second;
+}
+
+std::string OnnxConversion::vector_of(const OnnxTensor& weight, std::int64_t elements) const {
+  if (weight.trained.size() != 1 || weight.trained.begin()->second != elements) return "";
+  const auto found = vectors_.find(weight.trained.begin()->first);
+  return found == vectors_.end() ? std::string() : found->second;
+}
+
+void OnnxConversion::set_vector(const OnnxTensor& weight, const std::string& layer, std::int64_t elements) {
+  set_owner(weight, layer);
+  if (weight.trained.size() == 1 && weight.trained.begin()->second == elements)
+    vectors_[weight.trained.begin()->first] = layer;
 }
 
 std::int64_t OnnxConversion::new_elements(const OnnxTensor& weight) {

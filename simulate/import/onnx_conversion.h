@@ -39,13 +39,17 @@ class OnnxConversion {
   [[nodiscard]] NetworkTensor viewed(const NetworkTensor& from, const std::vector<std::int64_t>& shape,
                                      const std::string& name = "");
   [[nodiscard]] NetworkTensor copied(const OnnxData& data);
+  // The tensor in the order of its memory, for a layer that is the same in any.
+  [[nodiscard]] NetworkTensor stored(const OnnxData& data);
 
   // Sets what an output of a node stands for. Without sides it has those of the first input where the shape
-  // is the same, else the batch before the shape.
+  // is the same, else the batch before the shape. Sides that cannot be are noted as unsupported.
   void set(const OnnxNode& node, NetworkTensor tensor);
   void set(const OnnxNode& node, NetworkTensor tensor, OnnxSides sides);
+  void set(const OnnxNode& node, OnnxData data);
   void set(const std::string& name, OnnxData data) { data_[name] = std::move(data); }
-  void set_constant(const std::string& name, OnnxTensor tensor) { made_[name] = std::move(tensor); }
+  // Without its values where the constants before have very many together.
+  void set_constant(const std::string& name, OnnxTensor tensor);
   // Notes the operator; what reads it goes on as if it kept the shape, so that all unsupported ones are
   // found.
   void unsupported(const OnnxNode& node, const std::string& why = "");
@@ -55,6 +59,10 @@ class OnnxConversion {
   void set_owner(const OnnxTensor& weight, const std::string& layer) {
     if (weight.trained.size() == 1) owners_[weight.trained.begin()->first] = layer;
   }
+  // The layer whose first parameter is that whole weight of so many elements, a bias or a scale; empty for
+  // none.
+  [[nodiscard]] std::string vector_of(const OnnxTensor& weight, std::int64_t elements) const;
+  void set_vector(const OnnxTensor& weight, const std::string& layer, std::int64_t elements);
 
   // Elements of a trained tensor that a layer adds to the network: none where another has it already.
   [[nodiscard]] std::int64_t new_elements(const OnnxTensor& weight);
@@ -82,9 +90,10 @@ class OnnxConversion {
   std::map<std::string, OnnxData> data_;
   std::map<std::string, OnnxTensor> made_;  // constants that nodes make of others
   std::map<std::string, const OnnxNode*> producers_;
-  std::map<std::string, std::string> owners_;
+  std::map<std::string, std::string> owners_, vectors_;  // layers, by weights
   std::map<std::string, Open> open_;
   std::map<std::pair<std::string, std::vector<std::int64_t>>, NetworkTensor> views_;
+  std::size_t kept_ = 0;        // values of those constants
   int norms_ = 0, biases_ = 0;  // batch norms; convolutions with a bias
 };
 

@@ -1,6 +1,7 @@
 #include "simulate/import/onnx_data.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace tbdsim {
 namespace {
@@ -33,14 +34,30 @@ std::vector<std::int64_t> dims_of(const OnnxSides& sides, std::int64_t batch) {
   return dims;
 }
 
+bool can_be(const OnnxSides& sides) {
+  return sides.size() <= kMostSides && std::ranges::all_of(sides, [](const OnnxSide& side) {
+           return side.size >= 1 && side.size <= kLargestSide;
+         });
+}
+
 bool is_in_order(const OnnxData& data) {
   std::size_t last = 0;
-  for (std::size_t i = 0; i < data.places.size(); ++i) {
+  for (std::size_t i = 0; i < std::min(data.places.size(), data.sides.size()); ++i) {
     if (data.sides[i].size == 1) continue;
     if (data.places[i] < last) return false;
     last = data.places[i];
   }
   return true;
+}
+
+OnnxSides sides_in_memory(const OnnxData& data) {
+  if (is_in_order(data)) return data.sides;
+  std::vector<std::size_t> order(data.sides.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return data.places[i]; });
+  OnnxSides sides;
+  for (const std::size_t i : order) sides.push_back(data.sides[i]);
+  return sides;
 }
 
 OnnxSides batch_and(const std::vector<std::int64_t>& shape) {
@@ -69,6 +86,7 @@ std::optional<OnnxSides> reshaped_sides(const OnnxSides& from, std::vector<std::
     known *= batch;
   }
   const std::int64_t all = product_of({sample, batch});
+  if (all < 1) return std::nullopt;
   if (unknown > 1 || all % known != 0 || (unknown == 0 && known != all)) return std::nullopt;
   for (std::int64_t& dim : dims) dim = dim > 0 ? dim : all / known;
   // The batch lies in the side that its stride lies in.

@@ -21,6 +21,8 @@ struct OnnxSide {
   friend bool operator==(const OnnxSide&, const OnnxSide&) = default;
 };
 using OnnxSides = std::vector<OnnxSide>;
+inline constexpr std::size_t kMostSides = 64;  // of a tensor
+inline constexpr std::int64_t kLargestSide = 1'000'000'000'000;
 
 struct OnnxData {
   NetworkTensor layer{};
@@ -36,6 +38,10 @@ struct OnnxData {
 [[nodiscard]] std::vector<std::int64_t> shape_beside(const OnnxSides& sides, const OnnxSides& like);
 [[nodiscard]] std::vector<std::int64_t> dims_of(const OnnxSides& sides, std::int64_t batch);
 [[nodiscard]] bool is_in_order(const OnnxData& data);
+// The sides in the order in which they lie in memory.
+[[nodiscard]] OnnxSides sides_in_memory(const OnnxData& data);
+// True for sides of a tensor with elements, in numbers that can be computed with.
+[[nodiscard]] bool can_be(const OnnxSides& sides);
 [[nodiscard]] OnnxSides batch_and(const std::vector<std::int64_t>& shape);
 
 // Sides of the same elements in other dimensions (one may be -1), and of a broadcast; none where they do not

@@ -13,6 +13,7 @@
 #include "hwspecs/base/file.h"
 #include "simulate/import/network.h"
 #include "simulate/import/network_files.h"
+#include "simulate/import/onnx_data.h"
 #include "simulate/import/text_lines.h"
 #include "simulate/import/wire_message.h"
 
@@ -92,6 +93,7 @@ NamedTensor read_tensor(std::string_view bytes) {
     if (field.number == tensor::kName) to.name = std::string(field.bytes);
     if (field.number == tensor::kRaw) raw = field.bytes;
   });
+  for (std::int64_t& side : to.tensor.dims) side = std::clamp<std::int64_t>(side, 0, kLargestSide);
   if (kind == data_type::kFloat) append_raw<float>(raw.empty() ? floats : raw, to.tensor.numbers);
   if (kind == data_type::kDouble) append_raw<double>(raw, to.tensor.numbers);
   if (kind == data_type::kInt32 || kind == data_type::kInt64 || kind == data_type::kBool)

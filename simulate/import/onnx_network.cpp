@@ -50,8 +50,7 @@ std::vector<std::int64_t> sides_of(const OnnxInput& input, const GivenValues& gi
   return shape;
 }
 
-void read_inputs(const OnnxGraph& graph, const std::vector<const OnnxInput*>& inputs,
-                 const GivenValues& given, OnnxConversion& net) {
+void read_inputs(const std::vector<const OnnxInput*>& inputs, const GivenValues& given, OnnxConversion& net) {
   const NetworkBuilder& builder = net.builder();
   if (inputs.empty()) builder.fail("no input without a value; expected one, the samples");
   bool first = true;
@@ -69,7 +68,6 @@ void read_inputs(const OnnxGraph& graph, const std::vector<const OnnxInput*>& in
     net.set(input->name, {.layer = tensor, .sides = std::move(sides), .places = {}, .whole = !input->real});
     first = false;
   }
-  (void)graph;
 }
 
 // Names that the output needs, over the nodes that make them.
@@ -124,7 +122,7 @@ ImportedFile onnx_network(const OnnxGraph& graph, const GivenValues& given) {
     NetworkBuilder(graph.file, "")
         .fail(fmt::format("a batch of {}; expected up to {}", inputs[0]->dims[0], kLargestBatch));
   OnnxConversion net(graph, named ? kNamedBatch : inputs[0]->dims[0]);
-  read_inputs(graph, inputs, given, net);
+  read_inputs(inputs, given, net);
   std::size_t left_out = 0;
   for (const OnnxNode& node : graph.nodes) {
     const bool used =

@@ -59,21 +59,4 @@ std::optional<std::pair<WindowSide, WindowSide>> window_of(const OnnxNode& node,
   return std::pair(sides[0], sides[1]);
 }
 
-std::optional<std::vector<std::int64_t>> reshaped(std::vector<std::int64_t> dims,
-                                                  const std::vector<std::int64_t>& shape) {
-  if (dims.empty()) return std::nullopt;
-  dims.erase(dims.begin());
-  if (dims.empty()) return std::nullopt;
-  std::int64_t known = 1, unknown = 0;
-  for (std::size_t i = 0; i < dims.size(); ++i) {
-    if (dims[i] == 0 && i < shape.size()) dims[i] = shape[i];
-    if (dims[i] > 0) known = product_of({known, dims[i]});
-    if (dims[i] <= 0) ++unknown;
-  }
-  const std::int64_t all = product_of(shape);
-  if (unknown > 1 || all % known != 0 || (unknown == 0 && known != all)) return std::nullopt;
-  for (std::int64_t& dim : dims) dim = dim > 0 ? dim : all / known;
-  return dims;
-}
-
 }  // namespace tbdsim

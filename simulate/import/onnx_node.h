@@ -26,9 +26,4 @@ namespace tbdsim {
 [[nodiscard]] std::optional<std::pair<WindowSide, WindowSide>> window_of(
     const OnnxNode& node, const std::vector<std::int64_t>& shape, const std::vector<std::int64_t>& kernel);
 
-// The sides of a reshaped sample: 0 keeps one, one of -1 is what is left; `dims` begin with the batch's. None
-// where they do not fit.
-[[nodiscard]] std::optional<std::vector<std::int64_t>> reshaped(std::vector<std::int64_t> dims,
-                                                                const std::vector<std::int64_t>& shape);
-
 }  // namespace tbdsim

@@ -10,6 +10,7 @@
 #include "simulate/import/network.h"
 #include "simulate/import/onnx_constants.h"
 #include "simulate/import/onnx_node.h"
+#include "simulate/import/onnx_patterns.h"
 
 namespace tbdsim {
 namespace {
@@ -104,10 +105,27 @@ void dropout(OnnxConversion& net, const OnnxNode& node, const NetworkTensor& fro
                                   {{"keep", spec_scalar(fmt::format("{:.6g}", 1 - ratio))}}));
 }
 
-// Over one side; another than the last is moved there and back, as it is in memory for the kernel.
+// Over one side; another than the last is moved there and back.
 void softmax(OnnxConversion& net, const OnnxNode& node, const NetworkTensor& from) {
   const OnnxSides sides = net.data(node, 0)->sides;
-  net.set(node, net.builder().add("softmax", name_of_layer(node), {from}, from.shape), sides);
+  const auto rank = std::ssize(sides);
+  std::int64_t axis = whole_number_of(node, "axis", -1);
+  if (axis < 0) axis += rank;
+  if (axis < 0 || axis >= rank) return net.unsupported(node, "over no such side");
+  if (sides[static_cast<std::size_t>(axis)].batch) return net.unsupported(node, "over the batch");
+  const std::string name = name_of_layer(node);
+  if (axis + 1 == rank) return net.set(node, net.builder().add("softmax", name, {from}, from.shape), sides);
+  OnnxData moved{.layer = from, .sides = {}, .places = {}, .name = name + "/in"};
+  OnnxData back{.layer = {}, .sides = sides, .places = {}, .name = name + "/out"};
+  for (std::int64_t i = 0; i < rank; ++i) {
+    const std::int64_t place = i + 1 == rank ? axis : i < axis ? i : i + 1;
+    moved.sides.push_back(sides[static_cast<std::size_t>(place)]);
+    moved.places.push_back(static_cast<std::size_t>(place));
+    back.places.push_back(static_cast<std::size_t>(i < axis ? i : i == axis ? rank - 1 : i - 1));
+  }
+  const NetworkTensor rows = net.copied(moved);
+  back.layer = net.builder().add("softmax", name, {rows}, rows.shape);
+  net.set(node, net.copied(back), sides);
 }
 
 void same(OnnxConversion& net, const OnnxNode& node) {
@@ -222,7 +240,6 @@ constexpr Row kRows[] = {
     {"Flatten", convert_reshape},
     {"Squeeze", convert_reshape},
     {"Unsqueeze", convert_reshape},
-    {"SpaceToDepth", convert_reshape},
     {"Transpose", convert_transpose},
     // Operators that compute nothing in training, or whose kernels a framework does not launch.
     {"Identity", same},
@@ -266,19 +283,13 @@ void convert_indices(OnnxConversion& net, const OnnxNode& node) {
   to.whole = true;
   to.places.clear();
   if (sides) to.sides = *sides;
+  if (node.op == "Unsqueeze" || node.op == "Squeeze") {
+    if (!change_rank(net, node, to)) return net.unsupported(node, "by sides that do not fit");
+  }
   const std::vector<std::int64_t> dims = dims_of(to.sides, net.batch());
   if (node.op == "Reshape") {
     if (const auto other = reshaped_sides(to.sides, net.whole_values(node, 1), net.batch()))
       to.sides = *other;
-  } else if (node.op == "Unsqueeze" || node.op == "Squeeze") {
-    auto axes = axes_of(net, node, 1, to.sides.size() + (node.op == "Unsqueeze" ? 1 : 0));
-    for (const std::int64_t axis : axes) {
-      if (node.op == "Unsqueeze")
-        to.sides.insert(to.sides.begin() + std::min<std::int64_t>(axis, std::ssize(to.sides)), OnnxSide{});
-    }
-    if (node.op == "Squeeze") {
-      for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) to.sides.erase(to.sides.begin() + *axis);
-    }
   } else if (node.op == "Slice") {
     if (const auto left = sliced_dims(net, node, dims); left.size() == to.sides.size()) {
       for (std::size_t i = 0; i < left.size(); ++i) {
@@ -290,6 +301,7 @@ void convert_indices(OnnxConversion& net, const OnnxNode& node) {
     if (const auto spread = spread_sides(to.sides, sides_beside(shape, to.sides, net.batch())))
       to.sides = *spread;
   }
+  if (!can_be(to.sides)) return net.unsupported(node, "to sides that cannot be");
   for (const std::string& output : node.outputs) net.set(output, to);
 }
 
@@ -313,8 +325,11 @@ bool convert_operator(OnnxConversion& net, const OnnxNode& node) {
   const OnnxData data = *first;
   if (const auto* const kept = std::ranges::find(kSameShape, node.op, &SameShape::op);
       kept != std::end(kSameShape)) {
-    const NetworkTensor from = net.viewed(data);
-    net.set(node, net.builder().add(kept->layer, name_of_layer(node), {from}, from.shape));
+    const NetworkTensor from = net.stored(data);
+    OnnxData to = data;
+    to.layer = net.builder().add(kept->layer, name_of_layer(node), {from}, from.shape);
+    to.whole = false;
+    net.set(node, std::move(to));
     return true;
   }
   const auto* const row = std::ranges::find(kFromRows, node.op, &FromRow::op);

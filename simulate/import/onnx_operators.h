@@ -37,6 +37,9 @@ void convert_reduction(OnnxConversion& net, const OnnxNode& node);
 void convert_reshape(OnnxConversion& net, const OnnxNode& node);
 void convert_transpose(OnnxConversion& net, const OnnxNode& node);
 
+// Inserts or leaves out sides of 1, as Unsqueeze and Squeeze do. Returns false where they do not fit.
+[[nodiscard]] bool change_rank(const OnnxConversion& net, const OnnxNode& node, OnnxData& data);
+
 // A layer whose output has the sides that its keys name.
 [[nodiscard]] NetworkTensor add_resized(OnnxConversion& net, const std::string& type, const std::string& name,
                                         const NetworkTensor& from, const std::vector<std::int64_t>& shape,
@@ -44,13 +47,5 @@ void convert_transpose(OnnxConversion& net, const OnnxNode& node);
 // A constant beside data, as a tensor with rows of its own. `sides`: those that it has there.
 [[nodiscard]] NetworkTensor add_trained(OnnxConversion& net, const OnnxNode& node, const OnnxTensor& constant,
                                         const NetworkTensor& beside, const std::vector<std::int64_t>& shape);
-
-// Layers that exports write as several nodes, found at the last of them. Each returns false where the nodes
-// are none.
-[[nodiscard]] bool convert_decomposed_norm(OnnxConversion& net, const OnnxNode& node);
-[[nodiscard]] bool convert_decomposed_activation(OnnxConversion& net, const OnnxNode& node);
-[[nodiscard]] bool convert_attention(OnnxConversion& net, const OnnxNode& node);
-// The scale or shift of a norm, the bias of a matrix product: part of the layer before.
-[[nodiscard]] bool joins_layer_before(OnnxConversion& net, const OnnxNode& node);
 
 }  // namespace tbdsim

@@ -58,18 +58,21 @@ void pair_with_trained(OnnxConversion& net, const OnnxNode& node, const OnnxData
   const std::int64_t count = product_of(shape);
   const std::string name = name_of_layer(node), operation = operation_of(node);
   NetworkBuilder& builder = net.builder();
-  const bool is_new = net.owner_of(weight).empty();
-  if (is_new && from.shape == to && shape.back() == to.back() && count == to.back() && count > 1) {
-    net.set_owner(weight, name);
-    if (operation == "add") return net.set(node, builder.add("bias", name, {from}, to), *sides);
-    if (operation == "multiply") return net.set(node, builder.add("layer_scale", name, {from}, to), *sides);
-  }
-  if (is_new && operation == "multiply" && from.shape == to &&
-      (count == 1 || (to.size() == 3 && shape[0] == count)))
-    return net.set(
-        node,
-        builder.add("layer_scale", name, {from}, to, {{"axes", spec_scalar(count == 1 ? "all" : "image")}}),
-        *sides);
+  if (count < 1) return net.unsupported(node, "with a tensor of no elements");
+  const std::string tied = net.vector_of(weight, count);
+  const bool alone = (net.owner_of(weight).empty() || !tied.empty()) && from.shape == to;
+  const bool of_features = shape.back() == to.back() && count == to.back() && count > 1;
+  const bool of_channels = to.size() == 3 && shape[0] == count;
+  const auto set_vector = [&](const char* type, LayerKeys keys) {
+    if (!tied.empty()) keys.emplace_back("tied_to", spec_text(tied));
+    const NetworkTensor made = builder.add(type, name, {from}, to, std::move(keys));
+    if (tied.empty()) net.set_vector(weight, made.layer, count);
+    net.set(node, made, *sides);
+  };
+  if (alone && of_features && operation == "add") return set_vector("bias", {});
+  if (alone && of_features && operation == "multiply") return set_vector("layer_scale", {});
+  if (alone && (count == 1 || of_channels) && operation == "multiply")
+    return set_vector("layer_scale", {{"axes", spec_scalar(count == 1 ? "all" : "image")}});
   const std::int64_t elements = net.new_elements(weight), rows = elements / to.back();
   if (operation == "add" && shape == to && to.size() == 2 && elements > 0 && elements == rows * to[1] &&
       rows != to[0])
@@ -181,10 +184,11 @@ void convert_pair(OnnxConversion& net, const OnnxNode& node) {
     const OnnxData* found = net.data(node, i);
     if (found != nullptr && !found->whole) data.push_back(*found);
     if (found != nullptr && found->whole) numbers = found->sides;
+    if (found == nullptr && net.constant(node, i) == nullptr)
+      return net.unsupported(node, "with an unknown input");
     if (const OnnxTensor* tensor = net.constant(node, i)) constant = tensor;
   }
-  if (data.empty() || data.size() + (constant != nullptr ? 1 : 0) > node.inputs.size())
-    return net.unsupported(node, "of tensors of several shapes");
+  if (data.empty()) return net.unsupported(node, "of tensors of several shapes");
   if (data.size() > 2) {
     std::vector<NetworkTensor> terms;
     for (const OnnxData& one : data) terms.push_back(net.viewed(one));
@@ -205,7 +209,7 @@ void convert_matrix_product(OnnxConversion& net, const OnnxNode& node) {
   if (first != nullptr && second != nullptr)
     return product_of_data(net, node, OnnxData(*first), OnnxData(*second));
   const OnnxTensor* weight = net.constant(node, first == nullptr ? 0 : 1);
-  if (weight == nullptr) return net.unsupported(node);
+  if (weight == nullptr || (first == nullptr && second == nullptr)) return net.unsupported(node);
   if (first == nullptr || weight->dims.size() != 2) {
     const OnnxData data = first == nullptr ? *second : *first;
     if (data.sides.size() < 3 || weight->dims.size() < 2)
@@ -221,8 +225,8 @@ void convert_matrix_product(OnnxConversion& net, const OnnxNode& node) {
   const bool positions = from.shape.size() > 1 && from.shape.back() == inputs;
   if (!positions && product_of(from.shape) != inputs) {
     if (net.builder().has_unsupported()) return net.unsupported(node);
-    net.builder().fail(fmt::format("{}: a weight for {} features and an input of {}", name_of_layer(node),
-                                   inputs, product_of(from.shape)));
+    net.builder().fail(fmt::format("{}: a weight for {} features; expected one for {}, as its input has",
+                                   name_of_layer(node), inputs, from.shape.back()));
   }
   std::vector<std::int64_t> shape = positions ? from.shape : std::vector<std::int64_t>{outputs};
   shape.back() = outputs;

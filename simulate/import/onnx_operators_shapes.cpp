@@ -1,9 +1,6 @@
-// Operators of ONNX that join tensors, take parts of them or give them other sides.
+// Operators of ONNX that join tensors, take parts of them or make them larger.
 #include <algorithm>
-#include <array>
-
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <utility>
 
 #include "hwspecs/base/spec_writer.h"
 #include "simulate/import/network.h"
@@ -22,14 +19,6 @@ std::int64_t axis_of(const OnnxNode& node, std::int64_t otherwise, std::size_t r
   std::int64_t axis = whole_number_of(node, "axis", otherwise);
   if (axis < 0) axis += static_cast<std::int64_t>(rank);
   return axis >= 0 && axis < static_cast<std::int64_t>(rank) ? axis : -1;
-}
-
-std::vector<std::size_t> places_of(const OnnxData& data) {
-  std::vector<std::size_t> places = data.places;
-  if (places.empty()) {
-    for (std::size_t i = 0; i < data.sides.size(); ++i) places.push_back(i);
-  }
-  return places;
 }
 
 }  // namespace
@@ -112,18 +101,19 @@ void convert_split(OnnxConversion& net, const OnnxNode& node) {
   if (data.sides[at].batch || count == 0) return net.unsupported(node, "along the batch");
   const std::int64_t even = (data.sides[at].size + count - 1) / count;
   const bool equal = std::ranges::all_of(sizes, [&](auto size) { return size == even; }) &&
-                     even * count == data.sides[at].size && at + 1 == data.sides.size();
-  const NetworkTensor from = net.viewed(data);
+                     even * count == data.sides[at].size && at + 1 == data.sides.size() && is_in_order(data);
+  const NetworkTensor from = net.stored(data);
   for (std::int64_t i = 0; i < count; ++i) {
-    OnnxSides sides = data.sides;
+    OnnxData part = data;
     const auto k = static_cast<std::size_t>(i);
-    sides[at].size = k < sizes.size() ? sizes[k] : std::min(even, data.sides[at].size - even * i);
-    if (sides[at].size < 1) return net.unsupported(node, "to sides that do not fit");
+    part.sides[at].size = k < sizes.size() ? sizes[k] : std::min(even, data.sides[at].size - even * i);
+    if (part.sides[at].size < 1) return net.unsupported(node, "to sides that do not fit");
     LayerKeys keys;
     if (equal && count > 1) keys.emplace_back("parts", spec_number(count));
-    net.set(node.outputs[k],
-            {.layer = add_resized(net, "slice", name_of_layer(node), from, shape_of(sides), std::move(keys)),
-             .sides = sides});
+    part.layer = add_resized(net, "slice", name_of_layer(node), from, shape_of(sides_in_memory(part)),
+                             std::move(keys));
+    part.whole = false;
+    net.set(node.outputs[k], std::move(part));
   }
 }
 
@@ -134,14 +124,17 @@ void convert_slice(OnnxConversion& net, const OnnxNode& node) {
   const Shape before = dims_of(data.sides, net.batch()), after = sliced_dims(net, node, before);
   if (after.size() != before.size()) return net.unsupported(node, "of unknown sides");
   if (after == before) return net.set(node.outputs[0], data);
-  OnnxSides sides = data.sides;
-  for (std::size_t i = 0; i < sides.size(); ++i) {
+  OnnxData part = data;
+  for (std::size_t i = 0; i < part.sides.size(); ++i) {
     if (after[i] == before[i]) continue;
-    if (sides[i].batch || after[i] < 1)
-      return net.unsupported(node, sides[i].batch ? "of the batch" : "of nothing");
-    sides[i].size = after[i];
+    if (part.sides[i].batch || after[i] < 1)
+      return net.unsupported(node, part.sides[i].batch ? "of the batch" : "of nothing");
+    part.sides[i].size = after[i];
   }
-  net.set(node, add_resized(net, "slice", name_of_layer(node), net.viewed(data), shape_of(sides)), sides);
+  part.layer =
+      add_resized(net, "slice", name_of_layer(node), net.stored(data), shape_of(sides_in_memory(part)));
+  part.whole = false;
+  net.set(node, std::move(part));
 }
 
 // Rows of a table, or a part of a tensor.
@@ -184,15 +177,16 @@ void convert_gather(OnnxConversion& net, const OnnxNode& node) {
   if (axis < 0 || chosen.size() > 1) return net.unsupported(node, "of other indices");
   const auto at = static_cast<std::size_t>(axis);
   if (data.sides[at].batch) return net.unsupported(node, "of the batch");
-  OnnxSides sides = data.sides;
-  sides[at].size = chosen.empty() ? 1 : chosen[0];
-  const Shape shape = shape_of(sides);
-  const NetworkTensor from = net.viewed(data);
-  const NetworkTensor to = sides[at].size <= data.sides[at].size
-                               ? add_resized(net, "slice", name_of_layer(node), from, shape)
-                               : add_resized(net, "pad", name_of_layer(node), from, shape);
-  if (chosen.empty()) sides.erase(sides.begin() + axis);
-  net.set(node, to, sides);
+  OnnxData part = data;
+  part.sides[at].size = chosen.empty() ? 1 : chosen[0];
+  part.layer = add_resized(net, part.sides[at].size <= data.sides[at].size ? "slice" : "pad",
+                           name_of_layer(node), net.stored(data), shape_of(sides_in_memory(part)));
+  part.whole = false;
+  if (chosen.empty()) {
+    part.sides.erase(part.sides.begin() + axis);
+    if (!part.places.empty()) part.places.erase(part.places.begin() + axis);
+  }
+  net.set(node, std::move(part));
 }
 
 // Elements along one side, another for each.
@@ -298,81 +292,6 @@ void convert_reduction(OnnxConversion& net, const OnnxNode& node) {
   const bool function = !mean && !largest && node.op != "ReduceSum";  // of each element, as its square
   if (function) reduced = net.builder().add("pointwise", name_of_layer(node), {from}, from.shape);
   net.set(node, add_resized(net, "reduce", name_of_layer(node), reduced, shape, std::move(keys)), sides);
-}
-
-void convert_reshape(OnnxConversion& net, const OnnxNode& node) {
-  OnnxData data = *net.data(node, 0);
-  if (node.op == "Squeeze" || node.op == "Unsqueeze") {
-    const bool grows = node.op == "Unsqueeze";
-    std::vector<std::size_t> places = places_of(data);
-    Shape axes = whole_numbers(node, "axes");
-    if (axes.empty()) axes = net.whole_values(node, 1);
-    if (axes.empty()) {
-      for (std::size_t i = 0; i < data.sides.size(); ++i) {
-        if (data.sides[i] == OnnxSide{}) axes.push_back(static_cast<std::int64_t>(i));
-      }
-    }
-    const auto rank = std::ssize(data.sides) + (grows ? std::ssize(axes) : 0);
-    for (std::int64_t& axis : axes) axis += axis < 0 ? rank : 0;
-    std::ranges::sort(axes);
-    axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
-    for (const std::int64_t axis : axes) {
-      if (axis < 0 || axis >= rank) return net.unsupported(node, "of no such side");
-      if (!grows) continue;
-      data.sides.insert(data.sides.begin() + std::min<std::int64_t>(axis, std::ssize(data.sides)),
-                        OnnxSide{});
-      places.insert(places.begin() + std::min<std::int64_t>(axis, std::ssize(places)), 0);
-    }
-    for (auto axis = axes.rbegin(); axis != axes.rend() && !grows; ++axis) {
-      const OnnxSide& side = data.sides[static_cast<std::size_t>(*axis)];
-      if (side.size != 1 || side.batch) return net.unsupported(node, "of a side that is not 1");
-      data.sides.erase(data.sides.begin() + *axis);
-      places.erase(places.begin() + *axis);
-    }
-    data.places = is_in_order(data) ? std::vector<std::size_t>{} : places;
-    return net.set(node.outputs[0], data);
-  }
-  Shape dims = net.whole_values(node, 1);
-  if (dims.empty()) dims = whole_numbers(node, "shape");
-  if (node.op == "Flatten") {
-    const Shape before = dims_of(data.sides, net.batch());
-    const std::int64_t axis =
-        std::clamp<std::int64_t>(whole_number_of(node, "axis", 1), 0, std::ssize(before));
-    dims = {product_of({before.begin(), before.begin() + axis}),
-            product_of({before.begin() + axis, before.end()})};
-  }
-  const auto sides = reshaped_sides(data.sides, dims, net.batch());
-  if (!sides)
-    return net.unsupported(
-        node, fmt::format("of {} to {}, which does not fit",
-                          fmt::join(dims_of(data.sides, net.batch()), " x "), fmt::join(dims, " x ")));
-  const NetworkTensor from = is_in_order(data) ? data.layer : net.copied(data);
-  net.set(node, net.viewed(from, shape_of(*sides), name_of_layer(node)), *sides);
-}
-
-// Dimensions in another order: a view, copied where a kernel needs it so.
-void convert_transpose(OnnxConversion& net, const OnnxNode& node) {
-  const OnnxData data = *net.data(node, 0);
-  Shape order = whole_numbers(node, "perm");
-  const auto rank = std::ssize(data.sides);
-  if (order.empty()) {
-    for (std::int64_t i = rank; i-- > 0;) order.push_back(i);
-  }
-  Shape sorted = order;
-  std::ranges::sort(sorted);
-  for (std::int64_t i = 0; i < rank; ++i) {
-    if (std::ssize(sorted) != rank || sorted[static_cast<std::size_t>(i)] != i)
-      return net.unsupported(node, "of no such dimensions");
-  }
-  OnnxData to{.layer = data.layer};
-  const std::vector<std::size_t> places = places_of(data);
-  for (const std::int64_t from : order) {
-    to.sides.push_back(data.sides[static_cast<std::size_t>(from)]);
-    to.places.push_back(places[static_cast<std::size_t>(from)]);
-  }
-  to.whole = data.whole;
-  to.name = name_of_layer(node);
-  net.set(node.outputs[0], to);
 }
 
 void convert_upsample(OnnxConversion& net, const OnnxNode& node, const NetworkTensor& from) {

@@ -64,7 +64,7 @@ void images_below_one_another(OnnxConversion& net, const OnnxNode& node, const N
                             {weight.dims[2], weight.dims[3]});
   const std::int64_t groups = whole_number_of(node, "group", 1), all = product_of({shape[0], shape[2]});
   const std::int64_t rows = sides ? product_of({sides->first.outputs(shape[2]), shape[0]}) : 0;
-  if (!sides || groups < 1 || weight.dims[1] * groups != shape[1] || rows < 1 ||
+  if (!sides || groups < 1 || product_of({weight.dims[1], groups}) != shape[1] || rows < 1 ||
       sides->first.outputs(all) < rows || sides->second.outputs(shape[3]) < 1)
     return net.unsupported(node, "of several images of a sample");
   LayerKeys keys = {{"filters", spec_number(weight.dims[0])}};
@@ -114,10 +114,11 @@ void convert_convolution(OnnxConversion& net, const OnnxNode& node, const Networ
   const auto sides = window(net, node, from, {weight->dims.begin() + 2, weight->dims.end()});
   if (!sides) return net.unsupported(node, "of no images");
   const std::int64_t groups = whole_number_of(node, "group", 1);
-  if (groups < 1 || groups > from.shape[0] || weight->dims[1] * groups != from.shape[0]) {
+  if (groups < 1 || groups > from.shape[0] || product_of({weight->dims[1], groups}) != from.shape[0]) {
     if (net.builder().has_unsupported()) return net.unsupported(node);
-    net.builder().fail(fmt::format("{}: a weight of {} channels in {} groups for an input of {}",
-                                   name_of_layer(node), weight->dims[1], groups, from.shape[0]));
+    net.builder().fail(
+        fmt::format("{}: a weight of {} channels in {} group{}; expected {} in all, as its input has",
+                    name_of_layer(node), weight->dims[1], groups, groups == 1 ? "" : "s", from.shape[0]));
   }
   LayerKeys keys = {{"filters", spec_number(weight->dims[0])}};
   if (node.inputs.size() > 2) keys.emplace_back("bias", spec_scalar("true"));

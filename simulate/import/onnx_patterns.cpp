@@ -1,5 +1,5 @@
-// Layers that exports write as several nodes. They are found from their last node back; layers of the nodes
-// before, which nothing else reads, are left out of the model.
+#include "simulate/import/onnx_patterns.h"
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -7,7 +7,6 @@
 #include "hwspecs/base/spec_writer.h"
 #include "simulate/import/onnx_constants.h"
 #include "simulate/import/onnx_node.h"
-#include "simulate/import/onnx_operators.h"
 
 namespace tbdsim {
 namespace {

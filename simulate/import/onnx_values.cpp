@@ -3,13 +3,45 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <map>
 #include <string>
 #include <utility>
 
 #include "simulate/import/onnx_node.h"
 
 namespace tbdsim {
+namespace {
+
+struct NumberRow {
+  std::string_view op;
+  NumberFunction function;
+};
+constexpr NumberRow kNumberRows[] = {
+    {"Add", [](double a, double b) { return a + b; }},
+    {"Sub", [](double a, double b) { return a - b; }},
+    {"Mul", [](double a, double b) { return a * b; }},
+    {"Mod", [](double a, double b) { return b == 0 ? 0 : a - b * std::floor(a / b); }},
+    {"Pow", [](double a, double b) { return std::pow(a, b); }},
+    {"Min", [](double a, double b) { return std::min(a, b); }},
+    {"Max", [](double a, double b) { return std::max(a, b); }},
+    {"Equal", [](double a, double b) { return a == b ? 1.0 : 0.0; }},
+    {"Less", [](double a, double b) { return a < b ? 1.0 : 0.0; }},
+    {"LessOrEqual", [](double a, double b) { return a <= b ? 1.0 : 0.0; }},
+    {"Greater", [](double a, double b) { return a > b ? 1.0 : 0.0; }},
+    {"GreaterOrEqual", [](double a, double b) { return a >= b ? 1.0 : 0.0; }},
+    {"And", [](double a, double b) { return a != 0 && b != 0 ? 1.0 : 0.0; }},
+    {"Or", [](double a, double b) { return a != 0 || b != 0 ? 1.0 : 0.0; }},
+    {"Not", [](double a, double) { return a == 0 ? 1.0 : 0.0; }},
+    {"Neg", [](double a, double) { return -a; }},
+    {"Abs", [](double a, double) { return std::abs(a); }},
+    {"Floor", [](double a, double) { return std::floor(a); }},
+    {"Ceil", [](double a, double) { return std::ceil(a); }},
+    {"Round", [](double a, double) { return std::nearbyint(a); }},
+    {"Sqrt", [](double a, double) { return std::sqrt(a); }},
+    {"Reciprocal", [](double a, double) { return 1 / a; }},
+    {"Exp", [](double a, double) { return std::exp(a); }},
+    {"Log", [](double a, double) { return std::log(a); }}};
+
+}  // namespace
 
 std::optional<Dims> spread_dims(Dims a, Dims b) {
   if (a.size() < b.size()) std::swap(a, b);
@@ -36,33 +68,8 @@ std::size_t spread_index(std::size_t index, const Dims& to, const Dims& dims) {
 }
 
 NumberFunction number_function(std::string_view op) {
-  static const std::map<std::string_view, NumberFunction> table = {
-      {"Add", [](double a, double b) { return a + b; }},
-      {"Sub", [](double a, double b) { return a - b; }},
-      {"Mul", [](double a, double b) { return a * b; }},
-      {"Mod", [](double a, double b) { return b == 0 ? 0 : a - b * std::floor(a / b); }},
-      {"Pow", [](double a, double b) { return std::pow(a, b); }},
-      {"Min", [](double a, double b) { return std::min(a, b); }},
-      {"Max", [](double a, double b) { return std::max(a, b); }},
-      {"Equal", [](double a, double b) { return a == b ? 1.0 : 0.0; }},
-      {"Less", [](double a, double b) { return a < b ? 1.0 : 0.0; }},
-      {"LessOrEqual", [](double a, double b) { return a <= b ? 1.0 : 0.0; }},
-      {"Greater", [](double a, double b) { return a > b ? 1.0 : 0.0; }},
-      {"GreaterOrEqual", [](double a, double b) { return a >= b ? 1.0 : 0.0; }},
-      {"And", [](double a, double b) { return a != 0 && b != 0 ? 1.0 : 0.0; }},
-      {"Or", [](double a, double b) { return a != 0 || b != 0 ? 1.0 : 0.0; }},
-      {"Not", [](double a, double) { return a == 0 ? 1.0 : 0.0; }},
-      {"Neg", [](double a, double) { return -a; }},
-      {"Abs", [](double a, double) { return std::abs(a); }},
-      {"Floor", [](double a, double) { return std::floor(a); }},
-      {"Ceil", [](double a, double) { return std::ceil(a); }},
-      {"Round", [](double a, double) { return std::nearbyint(a); }},
-      {"Sqrt", [](double a, double) { return std::sqrt(a); }},
-      {"Reciprocal", [](double a, double) { return 1 / a; }},
-      {"Exp", [](double a, double) { return std::exp(a); }},
-      {"Log", [](double a, double) { return std::log(a); }}};
-  const auto found = table.find(op);
-  return found == table.end() ? nullptr : found->second;
+  const auto* const row = std::ranges::find(kNumberRows, op, &NumberRow::op);
+  return row == std::end(kNumberRows) ? nullptr : row->function;
 }
 
 bool keeps_dims(std::string_view op) {

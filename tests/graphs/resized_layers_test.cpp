@@ -1,7 +1,9 @@
 // Layers that imported networks need: parts, pads, reductions, sums of tensors that spread, trained tensors.
 #include <gmock/gmock.h>
 
+#include "hwspecs/base/error.h"
 #include "tests/graphs/work_fixture.h"
+#include "tests/hwspecs/message_of.h"
 
 namespace tbdsim {
 namespace {
@@ -12,6 +14,7 @@ using test::per_sample;
 using test::Work;
 using test::works_of;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 constexpr KernelKind kEach = KernelKind::elementwise, kSum = KernelKind::reduction;
@@ -118,6 +121,12 @@ TEST(Pointwise, KeepsItsInput) {
 TEST(Upsample, ToAGivenSize) {
   const LayerBench bench{"{type: upsample, outputs: [7, 9], mode: bilinear}", {kImage}};
   EXPECT_EQ(bench.output, image(6, 7, 9));
+}
+
+TEST(Upsample, SaysHowManyNumbersWereFound) {
+  EXPECT_THAT(
+      test::message_of<SpecError>([] { (void)test::make_layer("{type: upsample, outputs: [7, 9, 3]}"); }),
+      HasSubstr("has 3 numbers; expected 2, a height and a width"));
 }
 
 }  // namespace

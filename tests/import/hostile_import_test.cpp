@@ -1,5 +1,6 @@
 // Damaged, cut and absurd files of each format: an error that names the file, no crash, no hang.
 #include <cstring>
+#include <filesystem>
 #include <functional>
 
 #include <gmock/gmock.h>
@@ -163,6 +164,22 @@ TEST(HostileFiles, AreRefused) {
     EXPECT_EQ(result.exit_code, 2) << name << ": " << result.out;
     EXPECT_THAT(result.err, testing::HasSubstr(name)) << result.err;
   }
+}
+
+// ONNX files that once crashed the program or filled the memory; one has a transposed tensor and is read.
+TEST(HostileFiles, SeedsOfOnnxAreReadOrRefused) {
+  int refused = 0, read = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(TBDSIM_SOURCE_DIR "/tests/fuzz/seeds")) {
+    if (entry.path().extension() != ".onnx") continue;
+    const test::CliResult result = test::run({"import", entry.path().string()});
+    refused += result.exit_code == 2 ? 1 : 0;
+    read += result.exit_code == 0 ? 1 : 0;
+    const bool is_read = result.exit_code == 0;
+    EXPECT_THAT(is_read ? result.out : result.err,
+                testing::HasSubstr(is_read ? "type: transpose" : "operators without a layer"));
+  }
+  EXPECT_EQ(refused, 6);
+  EXPECT_EQ(read, 1);
 }
 
 TEST(HostileFiles, ThatAreNoFilesAreRefused) {
