@@ -29,7 +29,7 @@ struct AtenBatchNorm {
 [[nodiscard]] std::vector<Kernel> forward_kernels(const AtenBatchNorm& norm);
 // `by_input`: the gradient of the input is needed, beside those of the weights.
 [[nodiscard]] std::vector<Kernel> backward_kernels(const AtenBatchNorm& norm, bool by_input);
-// Those of SyncBatchNorm.
+// The kernels of the gradients that SyncBatchNorm runs, with the same argument.
 [[nodiscard]] std::vector<Kernel> synced_backward_kernels(const AtenBatchNorm& norm, bool by_input);
 
 }  // namespace tbdsim

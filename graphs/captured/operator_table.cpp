@@ -88,7 +88,7 @@ constexpr auto kRows = std::to_array<Row>({
      "new_empty new_empty_strided view_as_real view_as_complex _conj set resize "
      "_nested_view_from_buffer flatten real imag tensor_split hsplit vsplit sym_size "
      "_assert_async _assert_scalar record_stream is_same_size"},
-    // Of one process; what several exchange is added to the step.
+    // Collectives of one process; the exchange among several is added to the step.
     {lower_view, 0,
      "c10d.allreduce c10d.allreduce_coalesced c10d.broadcast c10d.reduce c10d.allgather "
      "c10d._allgather_base c10d.allgather_into_tensor_coalesced c10d.reduce_scatter "

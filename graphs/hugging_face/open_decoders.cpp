@@ -53,6 +53,11 @@ void set_groups(ConfigValues& v, std::int64_t size) {
   v.set("stack", rest > 0 ? "groups_and_rest" : "groups");
 }
 
+void require_no_biases(const ConfigValues& v) {
+  v.require(!v.flag("attention_bias", false), "attention_bias", "false");
+  v.require(!v.flag("mlp_bias", false), "mlp_bias", "false");
+}
+
 void require_full_heads(const ConfigValues& v) {
   v.require(!v.flag("qk_layernorm", false), "qk_layernorm", "false");
 }
@@ -175,8 +180,7 @@ void cohere(ConfigValues& v) {
 
 void granite(ConfigValues& v) {
   like_llama(v, true);
-  v.require(!v.flag("attention_bias", false), "attention_bias", "false");
-  v.require(!v.flag("mlp_bias", false), "mlp_bias", "false");
+  require_no_biases(v);
   v.set("embedded", "scaled_words");
   v.set("residual", "scaled_sum");
   v.set("head", "scaled_head");
@@ -191,8 +195,7 @@ void granite_moe(ConfigValues& v) {
 
 void helium(ConfigValues& v) {
   like_llama(v, false);
-  v.require(!v.flag("attention_bias", false), "attention_bias", "false");
-  v.require(!v.flag("mlp_bias", false), "mlp_bias", "false");
+  require_no_biases(v);
 }
 
 void phi_moe(ConfigValues& v) {

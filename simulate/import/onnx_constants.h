@@ -9,7 +9,8 @@ namespace tbdsim {
 // and known. Returns false for an operator, or sides, that it cannot follow.
 [[nodiscard]] bool fold_constants(OnnxConversion& net, const OnnxNode& node);
 
-// What a slice, or a reduction, leaves of dimensions; `axes` may be negative. Empty where they do not fit.
+// Returns the dimensions that a slice, or a reduction, leaves; `axes` may be negative. Empty where they do
+// not fit.
 [[nodiscard]] std::vector<std::int64_t> sliced_dims(const OnnxConversion& net, const OnnxNode& node,
                                                     const std::vector<std::int64_t>& dims);
 [[nodiscard]] std::vector<std::int64_t> axes_of(const OnnxConversion& net, const OnnxNode& node,

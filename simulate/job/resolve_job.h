@@ -42,7 +42,7 @@ struct ResolvedJob {
   std::vector<KeyValue> said;  // as JobRequest::said
 
   [[nodiscard]] bool captured() const { return !sample.empty(); }
-  // What its rates count: "token", or the sample of a captured step.
+  // The word for one of what rates count: "token", or the sample of a captured step.
   [[nodiscard]] std::string counted() const { return captured() ? sample : "token"; }
   // Memory of a GPU that a run can have.
   [[nodiscard]] Bytes usable() const { return gpu->usable_memory; }

@@ -16,7 +16,7 @@ namespace tbdsim {
 // MiB and 128 kiB (aten/src/ATen/cuda/CublasHandlePool.cpp, getChosenWorkspaceSize; from memory).
 [[nodiscard]] Bytes cublas_workspace(const GpuSpec& gpu);
 
-// What plan_memory needs of a card.
+// Sizes of a card that plan_memory needs.
 struct DeviceMemory {
   Bytes page;              // driver_page()
   Bytes cublas_workspace;  // of each handle

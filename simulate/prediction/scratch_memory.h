@@ -1,7 +1,7 @@
 // Scratch memory of convolutions on a GPU that is nearly full: a framework that takes the fastest algorithm
 // that fits (`scratch_as_fits` of its allocator) runs slower ones where much is alive.
 //
-// What is left to a convolution is the usable memory less the context, the workspaces that libraries keep,
+// A convolution is left the usable memory less the context, the workspaces that libraries keep,
 // buffers of the exchange, and the tensors alive while it runs. Fragments of the allocator take none of it:
 // they decide whether the iteration fits without scratch memory, and beside it have at most what is left.
 #pragma once

@@ -55,7 +55,7 @@ TEST(OnnxOrder, APartKeepsIt) {
   OnnxNode split = with(node("Split", {"t"}, "a"), "axis", {1});
   split.outputs.emplace_back("b");
   const std::string text = product_of_transposed({split}, "a");
-  // Of 4 x 6 in memory the half along 6, copied as 3 x 4.
+  // The half along 6 of 4 x 6 in memory, copied as 3 x 4.
   EXPECT_THAT(
       text, HasSubstr("type: slice\n        from: \"data\"\n        dims:\n          - 4\n          - 3\n"));
   EXPECT_THAT(text, HasSubstr("type: transpose\n"));
