@@ -115,7 +115,7 @@ ImportedFile onnx_network(const OnnxGraph& graph, const GivenValues& given) {
     if (needed.contains(input.name)) inputs.push_back(&input);
   }
   // The samples before indices and masks beside them.
-  std::ranges::stable_partition(inputs, [](const OnnxInput* input) { return input->real; });
+  std::stable_partition(inputs.begin(), inputs.end(), [](const OnnxInput* input) { return input->real; });
   const bool named = inputs.empty() || inputs[0]->dims.empty() || inputs[0]->dims[0] < 1;
   constexpr std::int64_t kLargestBatch = 1'000'000;
   if (!named && inputs[0]->dims[0] > kLargestBatch)
