@@ -1,5 +1,6 @@
 // Updates that ranks share among them (ZeRO-1): the time of each rank's share.
 #include <algorithm>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -10,17 +11,21 @@
 namespace tbdsim {
 namespace {
 
+// BERT-large on eight GPUs of a machine, with gradients exchanged by `method`.
+Scenario bert_on_eight(const std::string& gpu, std::int64_t batch, const std::string& method) {
+  Scenario scenario{.model = "bert_large", .framework = "pytorch_mlperf", .gpu = gpu, .batch = batch};
+  scenario.variant = "mlperf";
+  scenario.precision = "amp";
+  scenario.cluster = {.gpus = 8, .method = method};
+  return scenario;
+}
+
 // Each of eight ranks updates an eighth: of a step that the GPU bounds as much time is left out as seven
 // eighths of the update's kernels take, their launches aside.
 TEST(DataParallel, RanksThatShareTheUpdateTakeTheirShareOfItsTime) {
   SpecCache specs = test::source_specs();
-  Scenario scenario{.model = "bert_large", .framework = "pytorch_mlperf", .gpu = "a100_sxm_80gb", .batch = 8};
-  scenario.variant = "mlperf";
-  scenario.precision = "amp";
-  scenario.cluster = {.gpus = 8, .method = "all_reduce"};
-  const Prediction whole = predict(scenario, specs);
-  scenario.cluster.method = "zero1";
-  const Prediction shared = predict(scenario, specs);
+  const Prediction whole = predict(bert_on_eight("a100_sxm_80gb", 8, "all_reduce"), specs);
+  const Prediction shared = predict(bert_on_eight("a100_sxm_80gb", 8, "zero1"), specs);
   const Iteration& iteration = whole.iterations.at(0);
   Seconds saved(0);
   for (std::size_t k = 0; k < iteration.costs.size(); ++k) {
@@ -37,13 +42,8 @@ TEST(DataParallel, RanksThatShareTheUpdateTakeTheirShareOfItsTime) {
 // iteration. They are whole again among ranks that do not share the update, and on other hardware.
 TEST(DataParallel, CostsOfASharedUpdateAreThoseOfTheTimeline) {
   SpecCache specs = test::source_specs();
-  Scenario scenario{.model = "bert_large", .framework = "pytorch_mlperf", .gpu = "l4", .batch = 4};
-  scenario.variant = "mlperf";
-  scenario.precision = "amp";
-  scenario.cluster = {.gpus = 8, .method = "all_reduce"};
-  const Prediction whole = predict(scenario, specs);
-  scenario.cluster.method = "zero1";
-  const Prediction shared = predict(scenario, specs);
+  const Prediction whole = predict(bert_on_eight("l4", 4, "all_reduce"), specs);
+  const Prediction shared = predict(bert_on_eight("l4", 4, "zero1"), specs);
   const auto busy = [](const Prediction& p) {
     Seconds sum(0);
     for (const KernelCost& cost : p.iterations.at(0).costs) sum += cost.total;
