@@ -18,6 +18,10 @@ namespace {
 
 bool narrow(MathType math) { return math != MathType::fp32; }
 
+bool computes(const GpuSpec& gpu, MathType math) {
+  return gpu.math[index_of(math)].has_value() || gpu.computes_in[index_of(math)].has_value();
+}
+
 // True for equal types and for fp16 and bf16, which tensor cores multiply at one rate with the same kernels.
 bool alike(MathType a, MathType b) {
   const auto two_bytes = [](MathType math) { return math == MathType::fp16 || math == MathType::bf16; };
@@ -103,9 +107,19 @@ bool knows_instructions(std::size_t family) {
   });
 }
 
+// The clock (share of the data sheet's) of a board in the kernels that `block` was fitted to on another board:
+// the share of its expected clock that the measured one reached; without that board's data, the expected one.
+Prior clock_by_other_board(const ProfileBlock& block, const GpuSpec* measured, const GpuSpec& gpu,
+                           MathType math) {
+  const Prior expected = expected_clock(gpu, math);
+  if (measured == nullptr || !computes(*measured, math)) return expected;
+  return {expected.mean * block.clock / expected_clock(*measured, math).mean, kClockBetweenBoards};
+}
+
 // Sets the sustained shares of the GPU's clock and bandwidth: the block's where it was measured on the GPU,
-// else from the data sheet.
-void set_sustained(FamilyModel& model, std::size_t family, const GpuSpec& gpu, MathType math) {
+// else from the data sheet and, where it is known, the board that was measured.
+void set_sustained(FamilyModel& model, std::size_t family, const GpuSpec& gpu, MathType math,
+                   const GpuSpec* measured) {
   const ProfileBlock& block = *model.block;
   const Prior expected = expected_clock(gpu, math);
   model.hardware = hardware_of(gpu, math);
@@ -121,8 +135,9 @@ void set_sustained(FamilyModel& model, std::size_t family, const GpuSpec& gpu, M
     return;
   }
   if (block.own) {  // the profile is another GPU's, whose clock is not this one's
-    model.sustained.clock = expected.mean;
-    model.clock_sd = expected.sd;
+    const Prior clock = clock_by_other_board(block, measured, gpu, math);
+    model.sustained.clock = clock.mean;
+    model.clock_sd = clock.sd;
     model.hardware.power = limit_of_unmeasured(gpu, math);
   }
   const bool may_be_older = model.hardware.tensor_cores && !block.own && !knows_instructions(family);
@@ -143,9 +158,10 @@ std::shared_ptr<const GridWorkTable> grid_work_of(const FamilyModel& model, std:
   return table;
 }
 
-void set_rates(FamilyModel& model, std::size_t family, const GpuSpec& gpu, MathType math) {
+void set_rates(FamilyModel& model, std::size_t family, const GpuSpec& gpu, MathType math,
+               const GpuSpec* measured) {
   const Hardware before = model.hardware;
-  set_sustained(model, family, gpu, math);
+  set_sustained(model, family, gpu, math, measured);
   const Hardware& now = model.hardware;
   const bool same_grids =
       now.sm_count == before.sm_count && now.rate_share == before.rate_share && now.power == before.power;
@@ -175,10 +191,6 @@ FamilyModel model_for(const Profile& profile, std::size_t family, const GpuSpec&
   return model;
 }
 
-bool computes(const GpuSpec& gpu, MathType math) {
-  return gpu.math[index_of(math)].has_value() || gpu.computes_in[index_of(math)].has_value();
-}
-
 // Further standard deviation of ln(time) where no call of the group was measured (batch norm, pooling,
 // updates, a pass): an estimate; published spot checks of such kernels are off by 2 to 44 %, a few by more.
 constexpr double kNoSuchCall = 0.3;
@@ -194,10 +206,11 @@ double sd_of(const ResidualEstimate& found, const FamilyModel& model) {
 }
 
 Calibration calibration_of(const Profile& profile, const GpuSpec& gpu, const LibraryVersions& libraries,
-                           const ConvLimits& conv_limits) {
+                           const ConvLimits& conv_limits, const GpuSpec* measured) {
   Calibration calibration;
   calibration.profile = &profile;
   calibration.gpu = &gpu;
+  calibration.measured = measured;
   calibration.conv_limits.fill(conv_limits);
   const bool of_gpu = profile.gpu.empty() || profile.gpu == gpu.name;
   std::map<const ProfileBlock*, std::shared_ptr<const ResidualIndex>> lookups;
@@ -213,7 +226,7 @@ Calibration calibration_of(const Profile& profile, const GpuSpec& gpu, const Lib
       if (!lookup)
         lookup = std::make_shared<const ResidualIndex>(model.block->residuals, model.block->kriging);
       model.residuals = lookup;
-      set_rates(model, family, gpu, math);
+      set_rates(model, family, gpu, math, measured);
     }
   }
   return calibration;
@@ -231,7 +244,8 @@ Calibration with_rates(Calibration calibration, const GpuSpec& gpu) {
   for (std::size_t family = 0; family < kFamilyCount; ++family) {
     for (std::size_t m = 0; m < kMathTypeCount; ++m) {
       FamilyModel& model = calibration.models[family][m];
-      if (model.block != nullptr) set_rates(model, family, gpu, static_cast<MathType>(m));
+      if (model.block != nullptr)
+        set_rates(model, family, gpu, static_cast<MathType>(m), calibration.measured);
     }
   }
   return calibration;

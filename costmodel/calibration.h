@@ -38,20 +38,23 @@ struct FamilyModel {
   std::shared_ptr<const GridWorkTable> grid_work;  // null: the family has no grids
 };
 
-// `profile` and `gpu` must outlive it.
+// `profile`, `gpu` and `measured` must outlive it.
 struct Calibration {
   const Profile* profile = nullptr;
   const GpuSpec* gpu = nullptr;
+  const GpuSpec* measured = nullptr;  // the board that the profile is of; null: `gpu`, no board, or not known
   std::array<std::array<FamilyModel, kMathTypeCount>, kFamilyCount> models;  // [family][arithmetic]
   std::array<ConvLimits, kMathTypeCount>
       conv_limits;  // [arithmetic]: no padding where there are no tensor cores
 };
 
 // Chooses by precision first, then by library, then by version; a block measured on another GPU counts as one
-// and a half versions farther.
+// and a half versions farther. With the board that the profile is of, `measured`, another board has that
+// one's share of the expected clock.
 [[nodiscard]] Calibration calibration_of(const Profile& profile, const GpuSpec& gpu,
                                          const LibraryVersions& libraries = {},
-                                         const ConvLimits& conv_limits = {});
+                                         const ConvLimits& conv_limits = {},
+                                         const GpuSpec* measured = nullptr);
 
 // Predictive standard deviation of ln(measured / predicted) of a call whose residual is estimated as `found`:
 //

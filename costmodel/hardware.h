@@ -21,6 +21,9 @@ struct Prior {
   double sd = 0.1;
 };
 
+// Standard deviation of ln(clock) between boards of one sort.
+inline constexpr double kClockBetweenBoards = 0.08;
+
 // Expected share of the quoted peak in large GEMMs on an unmeasured GPU. A GPU's file may give a measured
 // `sustained_share`. Else, from DeepBench and NeuSight tables: 0.92 for GPUs from Pascal on (0.78-0.99
 // measured); 1 for GeForce cards, which exceed their quoted boost clock while they are cool (0.99 measured on

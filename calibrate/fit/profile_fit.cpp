@@ -12,6 +12,7 @@
 #include "calibrate/fit/representative_rows.h"
 #include "calibrate/fit/residuals.h"
 #include "costmodel/families/families.h"
+#include "costmodel/hardware.h"
 #include "costmodel/power.h"
 #include "costmodel/profile/generation.h"
 #include "hwspecs/base/error.h"
@@ -24,7 +25,6 @@ constexpr std::size_t kFewestSamples =
     18;  // of a block to be fitted: parameters have priors; an H100 has so many of recurrent layers
 constexpr std::size_t kMostFitted =
     300;                                // of a GPU and block; more tell no more (family_fit.h, `independent`)
-constexpr double kLeastClockSd = 0.08;  // between cards of one sort
 
 // "cudnn6/fp32" -> fp32.
 MathType math_of_block(std::string_view key) {
@@ -209,7 +209,7 @@ ProfileBlock shared_block(const Samples<Family>& others, const Samples<Family>& 
   const ClockRatio ratio = clock_ratio(samples, fit, context.clocks, false);
   block.clock = ratio.median;
   block.clock_of_expected = true;
-  block.clock_sd = std::max(kLeastClockSd, ratio.sd);
+  block.clock_sd = std::max(kClockBetweenBoards, ratio.sd);
   if (!context.options.one_gemm || target.empty()) return block;
   if (const auto anchor = anchor_of(target.front(), context.clocks)) {
     const ClockRatio anchored = clock_ratio(samples, fit, context.clocks, true);

@@ -1,9 +1,11 @@
 #include "simulate/workload/spec_cache.h"
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "costmodel/power.h"
+#include "costmodel/profile/same_chip.h"
 #include "graphs/captured/step_reader.h"
 #include "graphs/hugging_face/config_reader.h"
 #include "hwspecs/base/error.h"
@@ -105,11 +107,29 @@ std::shared_ptr<const Profile> SpecCache::profile_for(const Named<GpuSpec>& gpu,
   if (!name.empty()) return profile(name);
   // A GPU given by a path has no profile of its own here, whatever its name.
   const std::string own = is_path(gpu.name) ? "" : gpu.spec->name;
+  if (!own.empty() && catalog_.contains(Kind::profile, own)) return profile(own);
+  const std::string board = own.empty() ? "" : measured_board(own);
   for (const std::string& candidate :
-       {own, std::string(instructions_of(*gpu.spec)), gpu.spec->architecture, std::string(kGeneric)}) {
+       {board, std::string(instructions_of(*gpu.spec)), gpu.spec->architecture, std::string(kGeneric)}) {
     if (catalog_.contains(Kind::profile, candidate)) return profile(candidate);
   }
   return profile(std::string(kRoofline));
+}
+
+std::string SpecCache::measured_board(const std::string& gpu_name) {
+  if (other_ != nullptr) return other_->measured_board(gpu_name);
+  const GpuSpec& card = *gpu(gpu_name);
+  std::string nearest;
+  double least = std::numeric_limits<double>::infinity();
+  for (const std::string& name : catalog_.names(Kind::profile)) {
+    if (!catalog_.contains(Kind::gpu, name)) continue;
+    const GpuSpec& board = *gpu(name);
+    const double distance = distance_between_boards(card, board);
+    if (!have_same_chip(card, board) || distance >= least) continue;
+    least = distance;
+    nearest = name;
+  }
+  return nearest;
 }
 
 namespace {
@@ -141,11 +161,13 @@ std::shared_ptr<const Calibration> SpecCache::calibration(const Named<GpuSpec>& 
   const auto owned = cached(calibrations_, key, [&]() -> OwnedCalibration {
     if (other_rates) {
       const std::shared_ptr<const Calibration> before = others();
-      return {{before, before->profile}, gpu.spec, with_rates(*before, card)};
+      return {{before, before->profile}, gpu.spec, {before, before->measured}, with_rates(*before, card)};
     }
     const std::shared_ptr<const Profile> own = profile_for(gpu, profile_name);
     const ConvLimits limits{calls.workspace_limit.si(), calls.nonfused_winograd, calls.pads_channels};
-    return {own, gpu.spec, calibration_of(*own, card, calls.libraries, limits)};
+    const bool of_other = !own->gpu.empty() && own->gpu != card.name && catalog_.contains(Kind::gpu, own->gpu);
+    const std::shared_ptr<const GpuSpec> board = of_other ? unchanged_gpu(own->gpu) : nullptr;
+    return {own, gpu.spec, board, calibration_of(*own, card, calls.libraries, limits, board.get())};
   });
   return {owned, &owned->calibration};
 }

@@ -51,8 +51,8 @@ class SpecCache {
   [[nodiscard]] std::shared_ptr<const Framework> framework_of_version(const std::string& family,
                                                                       const std::string& version);
   [[nodiscard]] std::shared_ptr<const Profile> profile(const std::string& name);
-  // The profile named; without a name the first there is of the GPU's own, its architecture's, the generic
-  // one and the roofline.
+  // The profile named; without a name the first there is of the GPU's own, that of another board of its chip
+  // (same_chip.h), its architecture's, the generic one and the roofline.
   [[nodiscard]] std::shared_ptr<const Profile> profile_for(const Named<GpuSpec>& gpu,
                                                            const std::string& name);
   // profile_for(gpu, profile) made ready for the GPU and the libraries that the framework calls. It owns
@@ -93,9 +93,16 @@ class SpecCache {
 
   struct OwnedCalibration {
     std::shared_ptr<const Profile> profile;
-    std::shared_ptr<const GpuSpec> gpu;
-    Calibration calibration;  // refers to both
+    std::shared_ptr<const GpuSpec> gpu, measured;
+    Calibration calibration;  // refers to all three
   };
+
+  // The measured board of the same chip as the GPU's of the catalogue that is nearest to it; empty: none.
+  [[nodiscard]] std::string measured_board(const std::string& gpu_name);
+  // As the catalogue has it, without changes.
+  [[nodiscard]] std::shared_ptr<const GpuSpec> unchanged_gpu(const std::string& name) {
+    return other_ == nullptr ? gpu(name) : other_->unchanged_gpu(name);
+  }
 
   [[nodiscard]] ModelFile config_of(const std::string& name) const;  // of a config.json of Hugging Face
   [[nodiscard]] ModelFile step_of(const std::string& name) const;    // of a step file

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "costmodel/hardware.h"
 #include "hwspecs/base/catalog.h"
 #include "tests/costmodel/recurrent_block.h"
 
@@ -66,6 +67,28 @@ TEST(CalibrationOf, MeasuredClockUnderAnotherLimitOfPower) {
   EXPECT_NEAR(clock(500), 0.8 * std::cbrt((5.0 / 7 - 0.15) / 0.85), 1e-12);
   EXPECT_NEAR(clock(1'000), 0.8 * std::cbrt((10.0 / 7 - 0.15) / 0.85), 1e-12);
   EXPECT_EQ(clock(5'000), 1.1);
+}
+
+// 0.8 of the clock where 0.92 are expected, as of a GPU that is no GeForce: a GeForce board of the chip, of which
+// 1 is expected, has 0.8 / 0.92 of it.
+TEST(CalibrationOf, AnotherBoardOfTheChipHasTheMeasuredShareOfItsClock) {
+  GpuSpec measured = test::small_gpu();
+  measured.tdp = Watts(250);
+  GpuSpec board = measured;
+  board.name = "board";
+  board.product_line = ProductLine::geforce;
+  Profile profile = with_blocks({recurrent_block("cudnn9", kSingle)});
+  profile.gpu = measured.name;
+  ProfileBlock& block = profile.families[index_of_family<RecurrentFamily>()][0];
+  block.own = true;
+  block.clock = 0.8;
+  const auto model = [&](const GpuSpec* of) {
+    return calibration_of(profile, board, {}, {}, of)
+        .models[index_of_family<RecurrentFamily>()][index_of(kSingle)];
+  };
+  EXPECT_NEAR(model(&measured).sustained.clock, 0.8 / 0.92, 1e-12);
+  EXPECT_EQ(model(&measured).clock_sd, kClockBetweenBoards);
+  EXPECT_EQ(model(nullptr).sustained.clock, 1) << "of a board that is not known";
 }
 
 // Tensor cores that take both formats of two bytes multiply them alike.
