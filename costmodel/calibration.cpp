@@ -107,8 +107,9 @@ bool knows_instructions(std::size_t family) {
   });
 }
 
-// The clock (share of the data sheet's) of a board in the kernels that `block` was fitted to on another board:
-// the share of its expected clock that the measured one reached; without that board's data, the expected one.
+// The clock (share of the data sheet's) of a board in the kernels that `block` was fitted to on another
+// board: the share of its expected clock that the measured one reached; without that board's data, the
+// expected one.
 Prior clock_by_other_board(const ProfileBlock& block, const GpuSpec* measured, const GpuSpec& gpu,
                            MathType math) {
   const Prior expected = expected_clock(gpu, math);

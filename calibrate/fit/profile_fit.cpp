@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t kFewestSamples =
     18;  // of a block to be fitted: parameters have priors; an H100 has so many of recurrent layers
 constexpr std::size_t kMostFitted =
-    300;                                // of a GPU and block; more tell no more (family_fit.h, `independent`)
+    300;  // of a GPU and block; more tell no more (family_fit.h, `independent`)
 
 // "cudnn6/fp32" -> fp32.
 MathType math_of_block(std::string_view key) {

@@ -67,9 +67,10 @@ Record common(const TableRow& row) {
 
 ImportedRow import_deepbench_gemm(const TableRow& row) {
   if (std::string why = unusable(row); !why.empty()) return left_out(std::move(why));
-  // A TITAN X's: a quarter of its products take 1.9 to 8 times as long as a GTX 1080 Ti's of the same chip with
-  // 8.0.88, the median 1.1.
-  if (row.text("cuda") == "8") return left_out("CUDA 8 without an update: kernels that no later version runs");
+  // A TITAN X's: a quarter of its products take 1.9 to 8 times as long as a GTX 1080 Ti's of the same chip
+  // with 8.0.88, the median 1.1.
+  if (row.text("cuda") == "8")
+    return left_out("CUDA 8 without an update: kernels that no later version runs");
   Record record = common(row);
   record.op = "gemm";
   record.generation = generation("cublas", row.text("cuda"));

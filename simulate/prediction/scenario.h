@@ -47,7 +47,7 @@ struct Scenario {
   std::int64_t tokens = 0;  // instead of the batch: padded steps of all its samples together; 0: none
   std::string variant{};    // empty: the one the framework trains
   std::string precision{};  // empty: the one in which the model was captured, or fp32
-  std::string profile{};    // empty: the GPU's own, its architecture's or the generic one
+  std::string profile{};    // empty: the GPU's own, its chip's, its architecture's or the generic one
   std::string dataset{};    // empty: the variant's
   std::string target{};     // quality to train to; kUsualTarget: the model's; empty: none is asked for
   double epochs = 0;        // to the target; 0: those that were measured for it

@@ -106,7 +106,7 @@ Table validation_table(const Validation& validation, const std::string& by, cons
   table.name = "groups";
   table.preface = {
       "kernel times: " + (profile == nullptr
-                              ? "the profile of each GPU, its architecture's or the generic one"
+                              ? "the profile of each GPU, of its chip, its architecture's or the generic one"
                               : calibration_text(*profile)),
       "error = |predicted / measured - 1|; a configuration counts once; noise: spread of its repeats", ""};
   table.columns = {{"section", "section"},

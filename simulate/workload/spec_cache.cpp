@@ -165,7 +165,8 @@ std::shared_ptr<const Calibration> SpecCache::calibration(const Named<GpuSpec>& 
     }
     const std::shared_ptr<const Profile> own = profile_for(gpu, profile_name);
     const ConvLimits limits{calls.workspace_limit.si(), calls.nonfused_winograd, calls.pads_channels};
-    const bool of_other = !own->gpu.empty() && own->gpu != card.name && catalog_.contains(Kind::gpu, own->gpu);
+    const bool of_other =
+        !own->gpu.empty() && own->gpu != card.name && catalog_.contains(Kind::gpu, own->gpu);
     const std::shared_ptr<const GpuSpec> board = of_other ? unchanged_gpu(own->gpu) : nullptr;
     return {own, gpu.spec, board, calibration_of(*own, card, calls.libraries, limits, board.get())};
   });

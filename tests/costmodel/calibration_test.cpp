@@ -69,8 +69,8 @@ TEST(CalibrationOf, MeasuredClockUnderAnotherLimitOfPower) {
   EXPECT_EQ(clock(5'000), 1.1);
 }
 
-// 0.8 of the clock where 0.92 are expected, as of a GPU that is no GeForce: a GeForce board of the chip, of which
-// 1 is expected, has 0.8 / 0.92 of it.
+// 0.8 of the clock where 0.92 are expected, as of a GPU that is no GeForce: a GeForce board of the chip, of
+// which 1 is expected, has 0.8 / 0.92 of it.
 TEST(CalibrationOf, AnotherBoardOfTheChipHasTheMeasuredShareOfItsClock) {
   GpuSpec measured = test::small_gpu();
   measured.tdp = Watts(250);

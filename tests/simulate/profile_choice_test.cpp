@@ -1,5 +1,5 @@
-// Which profile a GPU takes: its own, that of a measured board of its chip, its architecture's, or the generic
-// one.
+// Which profile a GPU takes: its own, that of a measured board of its chip, its architecture's, or the
+// generic one.
 #include <string>
 
 #include <gtest/gtest.h>
@@ -16,7 +16,8 @@ std::string profile_of(const std::string& gpu, SpecCache& specs) {
 TEST(ProfileChoice, OwnThenOfTheChipThenOfTheArchitecture) {
   SpecCache specs = test::source_specs();
   EXPECT_EQ(profile_of("a100_sxm_80gb", specs), "a100_sxm_80gb");
-  EXPECT_EQ(profile_of("a100_sxm_40gb", specs), "a100_sxm_80gb") << "400 W, as the 40 GB have; PCIe's boards have 250 and 300";
+  EXPECT_EQ(profile_of("a100_sxm_40gb", specs), "a100_sxm_80gb")
+      << "400 W, as the 40 GB have; PCIe's boards have 250 and 300";
   EXPECT_EQ(profile_of("a800_pcie_80gb", specs), "a100_pcie_80gb");
   EXPECT_EQ(profile_of("v100_sxm2_32gb", specs), "v100_sxm2_16gb");
   EXPECT_EQ(profile_of("h100_pcie", specs), "hopper") << "114 SMs";
