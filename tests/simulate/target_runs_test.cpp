@@ -7,6 +7,7 @@
 
 #include "simulate/prediction/metrics.h"
 #include "simulate/prediction/predict.h"
+#include "simulate/report/cells.h"
 #include "simulate/report/html/target_sections.h"
 #include "simulate/report/target_tables.h"
 #include "tests/hwspecs/message_of.h"
@@ -17,6 +18,7 @@ namespace tbdsim {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr const char* kTarget =
     "title: Toy to 90 %\nmodel: model\ntarget: 90 %\noptimizer: sgd\nepoch: 5000\nstartup: 10 s\n"
@@ -222,6 +224,9 @@ TEST(Durations, AreInTheUnitThatReadsBest) {
   EXPECT_EQ(duration_text(Seconds(18720)), "5.2 h");
   EXPECT_EQ(duration_text(Seconds(3.1 * 86400)), "3.1 days");
   EXPECT_EQ(duration_text(Seconds(1.4 * 365.25 * 86400)), "1.4 years");
+  EXPECT_EQ(duration_text(Seconds(119456), 4), "33.18 h");  // of 3600 s
+  EXPECT_EQ(metric_text(119456, "s"), "33.18 h");
+  EXPECT_EQ(metric_text(0.5, "s"), "500 ms");
 }
 
 const std::vector<std::string> kTta = {"tta",     "resnet50", "--framework",
@@ -299,6 +304,27 @@ TEST(Tta, SweepsTakeTheUsualTarget) {
       test::run({"whatif", "resnet50", "--framework", "pytorch", "--gpu", "t4", "--batch", "32", "--target",
                  "usual", "--set", "gpu.memory_bandwidth=+50%"});
   EXPECT_THAT(changed.out, HasSubstr("time_to_target"));
+  EXPECT_THAT(changed.out, Not(HasSubstr("no rent is known")));
+}
+
+// Without a price there is no row of the cost, which is said; without a change the target would change
+// nothing.
+TEST(Tta, WhatIfSaysThatNoRentIsKnown) {
+  std::vector<std::string> command = {"whatif",  "resnet50", "--framework", "pytorch",  "--gpu",
+                                      "rtx4090", "--batch",  "32",          "--target", "usual"};
+  EXPECT_THAT(test::run(command).err, HasSubstr("expected it with --set or --changes"));
+  command.insert(command.end(), {"--set", "gpu.memory_bandwidth=+50%"});
+  const test::CliResult changed = test::run(command);
+  EXPECT_THAT(changed.out, HasSubstr("energy_to_target"));
+  EXPECT_THAT(changed.out, Not(HasSubstr("cost_to_target")));
+  EXPECT_THAT(changed.out, HasSubstr("no rent is known of NVIDIA GeForce RTX 4090, and so no cost"));
+}
+
+// One batch tells no critical one; a thousand epochs are no power of ten.
+TEST(Tta, TargetsThatWereMeasuredAtOneBatch) {
+  const std::string listed = test::run({"list", "targets"}).out;
+  EXPECT_THAT(listed, testing::ContainsRegex("ncf_mlperf .* HR@10 +16.5 +- +1,048,576"));
+  EXPECT_THAT(listed, testing::ContainsRegex("unet3d_mlperf .* Dice +2[0-9][0-9][0-9] "));
 }
 
 // RNN-T has a target and rules, but no run that is known: epochs are asked for, and taken as they are given.
