@@ -46,7 +46,8 @@ TEST(ConvergenceLaw, DrawsTheExponentTowardsOne) {
     const std::vector<ConvergencePoint> points = points_of_law(exponent);
     const ConvergenceLaw law = fit_convergence_law(points);
     EXPECT_LT(std::abs(law.exponent - 1), std::abs(exponent - 1) - 0.02) << exponent;
-    for (const ConvergencePoint& p : points) EXPECT_NEAR(law.epochs_at(p.batch) / p.epochs, 1, 0.025) << p.batch;
+    for (const ConvergencePoint& p : points)
+      EXPECT_NEAR(law.epochs_at(p.batch) / p.epochs, 1, 0.025) << p.batch;
   }
 }
 
