@@ -300,11 +300,22 @@ TEST(Tta, SweepsTakeTheUsualTarget) {
                  "--batch", "32,64", "--best", "cost_to_target"});
   ASSERT_EQ(swept.exit_code, 0) << swept.err;
   EXPECT_THAT(swept.out, HasSubstr("usual"));
+  EXPECT_EQ(swept.err, "");
   const test::CliResult changed =
       test::run({"whatif", "resnet50", "--framework", "pytorch", "--gpu", "t4", "--batch", "32", "--target",
                  "usual", "--set", "gpu.memory_bandwidth=+50%"});
   EXPECT_THAT(changed.out, HasSubstr("time_to_target"));
   EXPECT_THAT(changed.out, Not(HasSubstr("no rent is known")));
+}
+
+// A GPU without a price is no candidate for the cheapest, which is said beside the rows.
+TEST(Tta, SweepsSayWhatHasNoCost) {
+  const test::CliResult swept =
+      test::run({"sweep", "--model", "resnet50", "--framework", "pytorch", "--gpu", "t4,rtx4090", "--batch",
+                 "32,64", "--best", "cost_to_target"});
+  ASSERT_EQ(swept.exit_code, 0) << swept.err;
+  EXPECT_THAT(swept.out, Not(HasSubstr("rtx4090")));
+  EXPECT_EQ(swept.err, "left out of the choice: no value of cost_to_target (points: 2)\n");
 }
 
 // Without a price there is no row of the cost, which is said; without a change the target would change
