@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
 
 #include "simulate/prediction/metrics.h"
 #include "simulate/prediction/predict.h"
@@ -294,6 +295,22 @@ TEST(Tta, PlansReachTargets) {
   EXPECT_THAT(test::run(plan).err, HasSubstr("more than the 3901 samples of an epoch"));
 }
 
+// Epochs that are given have no spread: the interval of the time is that of the step, whose factor is
+// above 1.
+TEST(Tta, PlansHaveTheIntervalOfTheStep) {
+  const test::CliResult found = test::run(
+      {"plan",           "llama2_70b", "--gpu",    "h100_sxm", "--gpus",   "64",    "--seq-len", "8192",
+       "--tp",           "8",          "--pp",     "4",        "--target", "usual", "--epochs",  "0.5",
+       "--global-batch", "32",         "--format", "json"});
+  ASSERT_EQ(found.exit_code, 0) << found.err;
+  const auto run = nlohmann::json::parse(found.out).at("targets").at(0);
+  const double time = run.at("time_to_target"), factor = run.at("hardware_factor");
+  EXPECT_EQ(run.at("epochs_factor"), 1);
+  EXPECT_GT(factor, 1.01);
+  EXPECT_NEAR(run.at("time_low").get<double>(), time / factor, 1e-6 * time);
+  EXPECT_NEAR(run.at("time_high").get<double>(), time * factor, 1e-6 * time);
+}
+
 TEST(Tta, SweepsTakeTheUsualTarget) {
   const test::CliResult swept =
       test::run({"sweep", "--model", "resnet50", "--framework", "pytorch", "--gpu", "t4,v100_sxm2_16gb",
@@ -310,9 +327,8 @@ TEST(Tta, SweepsTakeTheUsualTarget) {
 
 // A GPU without a price is no candidate for the cheapest, which is said beside the rows.
 TEST(Tta, SweepsSayWhatHasNoCost) {
-  const test::CliResult swept =
-      test::run({"sweep", "--model", "resnet50", "--framework", "pytorch", "--gpu", "t4,rtx4090", "--batch",
-                 "32,64", "--best", "cost_to_target"});
+  const test::CliResult swept = test::run({"sweep", "--model", "resnet50", "--framework", "pytorch", "--gpu",
+                                           "t4,rtx4090", "--batch", "32,64", "--best", "cost_to_target"});
   ASSERT_EQ(swept.exit_code, 0) << swept.err;
   EXPECT_THAT(swept.out, Not(HasSubstr("rtx4090")));
   EXPECT_EQ(swept.err, "left out of the choice: no value of cost_to_target (points: 2)\n");
