@@ -271,8 +271,8 @@ Table list_targets(const Catalog& catalog) {
          count_cell(target.points.front().batch), count_cell(target.largest_batch()), count_cell(runs)});
   }
   table.notes = {
-      "epochs: at a small batch; crit. batch: at which there are twice as many, - where one batch alone was "
-      "measured; for 'tbd-sim tta'.",
+      "epochs: at a small batch; crit. batch: at which there are twice as many; for 'tbd-sim tta'.",
+      "crit. batch -: runs at one batch do not tell it.",
       "epochs -: no run to that target is known; 'tbd-sim tta MODEL --epochs N' takes those that you give."};
   return table;
 }
