@@ -10,9 +10,9 @@
 namespace tbdsim {
 namespace {
 
-// Penalty of the exponent's distance from 1, in units of ln^2: as much as an error of 2 % at one batch for a
-// distance of 1.
-constexpr double kPenalty = 4e-4;
+// Penalty of the squared distance of the exponent from 1, in units of ln^2: the ratio of two variances, of
+// ln(epochs) at a batch and of exponents among targets.
+constexpr double kPenalty = (kNearNoise / kExponentSpread) * (kNearNoise / kExponentSpread);
 constexpr double kLeastCritical = 0.1;     // of the smallest batch
 constexpr double kLargestCritical = 1000;  // of the largest batch
 constexpr int kSteps = 40;                 // of a line of the grid

@@ -130,7 +130,11 @@ void dispatch(const CommandLine& line, const ProgramContext& context) {
   SpecCache specs(
       Catalog::from(line.data_dir.empty() ? context.data_dir : std::filesystem::path(line.data_dir)));
   ProgressLine progress(context, line.quiet);
-  const Progress report{[&](std::size_t rows, std::size_t of) { progress(rows, of); }};
+  const Progress report{[&](std::size_t rows, std::size_t of) { progress(rows, of); },
+                        [&](const std::string& remark) {
+                          progress.end();
+                          context.err << remark << '\n';
+                        }};
   const Command& command = line.command();
   if (command.long_work && context.catch_signals != nullptr) context.catch_signals();
   if (command.terminal != nullptr) *command.terminal = context.out_is_terminal;

@@ -6,8 +6,9 @@
 
 namespace tbdsim {
 
-ProgressLine::~ProgressLine() {
+void ProgressLine::end() {
   if (shown_) context_.err << '\n';
+  shown_ = false;
 }
 
 void ProgressLine::operator()(std::size_t rows, std::size_t of) {

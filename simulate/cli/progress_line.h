@@ -16,11 +16,12 @@ class ProgressLine {
  public:
   ProgressLine(const ProgramContext& context, bool quiet)
       : context_(context), shows_(context.show_progress && !quiet) {}
-  ~ProgressLine();  // ends the line
+  ~ProgressLine() { end(); }
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
   void operator()(std::size_t rows, std::size_t of);  // `of` 0: their number is unknown
+  void end();                                         // goes to the next line of the terminal
 
  private:
   using Time = std::chrono::steady_clock::time_point;

@@ -262,15 +262,18 @@ Table list_targets(const Catalog& catalog) {
     }
     int runs = 0;
     for (const ConvergencePoint& point : target.points) runs += point.runs;
+    const double epochs = target.law.minimum;
+    const bool flat = target.points.front().batch == target.points.back().batch;
     table.rows.push_back(
         {text_cell(name), text_cell(target.model), text_cell(target.target), text_cell(target.optimizer),
-         number_cell(target.law.minimum, fmt::format("{:.3g}", target.law.minimum)),
-         count_cell(std::round(target.law.critical_batch)), count_cell(target.points.front().batch),
-         count_cell(target.largest_batch()), count_cell(runs)});
+         number_cell(epochs, epochs < 1000 ? fmt::format("{:.3g}", epochs) : fmt::format("{:.0f}", epochs)),
+         flat ? none_cell() : count_cell(std::round(target.law.critical_batch)),
+         count_cell(target.points.front().batch), count_cell(target.largest_batch()), count_cell(runs)});
   }
   table.notes = {
       "epochs: at a small batch; crit. batch: at which there are twice as many; for 'tbd-sim tta'.",
-      "-: no run to that target is known; 'tbd-sim tta MODEL --epochs N' takes those that you give."};
+      "crit. batch -: runs at one batch do not tell it.",
+      "epochs -: no run to that target is known; 'tbd-sim tta MODEL --epochs N' takes those that you give."};
   return table;
 }
 

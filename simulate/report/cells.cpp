@@ -7,6 +7,7 @@
 
 #include "hwspecs/base/quantity_text.h"
 #include "simulate/prediction/metrics.h"
+#include "simulate/report/target_tables.h"
 
 namespace tbdsim {
 
@@ -24,8 +25,9 @@ Cell gib_cell(Bytes bytes, int digits) {
 }
 
 std::string metric_text(double value, const std::string& unit) {
+  constexpr double kLong = 90;  // seconds that are easier to read in minutes, hours or days
   if (unit == kRatio) return fmt::format("{:.4g} %", kPercent * value);
-  if (unit == "s") return to_text(Seconds(value));
+  if (unit == "s") return value < kLong ? to_text(Seconds(value)) : duration_text(Seconds(value), 4);
   if (unit == "B") return to_text(Bytes(value));
   if (unit == "B/s") return to_text(BytesPerSecond(value));
   if (unit == "flop/s") return to_text(FlopsPerSecond(value));

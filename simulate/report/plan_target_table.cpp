@@ -6,6 +6,7 @@
 
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/quantity_text.h"
+#include "simulate/job/job_prediction.h"
 #include "simulate/job/layout_target.h"
 #include "simulate/report/cells.h"
 #include "simulate/report/target_tables.h"
@@ -20,8 +21,9 @@ Cell energy_cell(Joules energy) { return number_cell(energy.si(), three_digits(i
 
 }  // namespace
 
-Table plan_target_table(std::span<const LayoutPrediction> layouts, const PlanInputs& inputs,
+Table plan_target_table(std::span<const LayoutPrediction> layouts, const ResolvedJob& job,
                         const Convergence& to) {
+  const PlanInputs& inputs = job.inputs;
   const auto batch = static_cast<double>(inputs.job.global_batch);
   if (batch > to.epoch) {
     throw UsageError(fmt::format(
@@ -29,7 +31,7 @@ Table plan_target_table(std::span<const LayoutPrediction> layouts, const PlanInp
         to.epoch));
   }
   const EpochsToTarget epochs = epochs_to_target(to, batch);
-  const double factor = std::exp(kEightyPercent * epochs.spread());
+  const double luck = kEightyPercent * epochs.spread();
   Table table;
   table.name = "targets";
   table.preface = {"", to.title};
@@ -43,17 +45,22 @@ Table plan_target_table(std::span<const LayoutPrediction> layouts, const PlanInp
                    {"time_to_target", "time", true},
                    {"time_low", "from", true},
                    {"time_high", "to", true},
+                   {"hardware_factor", ""},
+                   {"epochs_factor", ""},
                    {"cost_to_target", "USD", true},
                    {"energy_board", "kWh board", true},
                    {"energy_to_target", "wall", true}};
   bool beyond_a_year = false;
   for (const LayoutPrediction& p : layouts) {
     const LayoutTarget t = target_of_layout(p, inputs, to, epochs.epochs);
+    const double rate = with_interval(p, job).factor();
+    const double factor = std::exp(std::hypot(std::log(rate), luck));
     beyond_a_year = beyond_a_year || t.total() > kYear;
     table.rows.push_back({text_cell(to_text(p.layout)), count_cell(std::round(epochs.epochs * to.epoch)),
                           text_cell(name_of(epochs.from)), count_cell(t.steps), seconds_cell(t.startup),
                           seconds_cell(t.training), seconds_cell(t.evaluation), seconds_cell(t.total()),
                           seconds_cell(t.total() / factor), seconds_cell(t.total() * factor),
+                          number_cell(rate, ""), number_cell(std::exp(luck), ""),
                           t.cost ? number_cell(t.cost->si(), three_digits(t.cost->si())) : none_cell(),
                           energy_cell(t.energy.board), energy_cell(t.energy.wall)});
   }
@@ -62,8 +69,8 @@ Table plan_target_table(std::span<const LayoutPrediction> layouts, const PlanInp
   };
   note(
       "time: start-up, steps, and evaluations as forward passes; from, to: 80 % of runs are expected between "
-      "them as far as their epochs differ, the rate of the hardware is taken to be known; energy: an "
-      "estimate (docs/model/time_to_accuracy.md).");
+      "them, by the step's interval and as far as epochs differ; energy: an estimate "
+      "(docs/model/time_to_accuracy.md).");
   if (is_outside(epochs.from))
     note(
         fmt::format("epochs were measured at batches from {:.6g} to {:.6g}; outside of them the law is "

@@ -147,13 +147,15 @@ std::string paying_text(std::span<const TargetRun> runs) {
                      cluster_text(runs[*last]));
 }
 
-std::string duration_text(Seconds time) {
+std::string duration_text(Seconds time, int digits) {
   constexpr double kFew = 1.5;  // of the larger unit
-  if (time < kMinute * kFew) return fmt::format("{:.3g} s", time.si());
-  if (time < kHour * kFew) return fmt::format("{:.3g} min", time / kMinute);
-  if (time < kDay * kFew) return fmt::format("{:.3g} h", time / kHour);
-  if (time < kYear) return fmt::format("{:.3g} days", time / kDay);
-  return fmt::format("{:.3g} years", time / kYear);
+  const auto in = [&](Seconds unit, const char* name) {
+    return fmt::format("{:.{}g} {}", time / unit, digits, name);
+  };
+  if (time < kMinute * kFew) return in(Seconds(1), "s");
+  if (time < kHour * kFew) return in(kMinute, "min");
+  if (time < kDay * kFew) return in(kHour, "h");
+  return time < kYear ? in(kDay, "days") : in(kYear, "years");
 }
 
 Table target_table(std::span<const TargetRun> runs) {

@@ -13,8 +13,8 @@ inline constexpr Seconds kYear(365.25 * 86400);
 inline constexpr const char* kBeyondYear =
     "a time beyond a year is nothing anyone would wait for; expected more or faster GPUs.";
 
-// "48 s", "28.3 min", "5.2 h", "3.1 days", "1.4 years".
-[[nodiscard]] std::string duration_text(Seconds time);
+// "48 s", "28.3 min", "5.2 h", "3.1 days", "1.4 years", in so many digits.
+[[nodiscard]] std::string duration_text(Seconds time, int digits = 3);
 
 // "more GPUs stop paying at 8 GPUs: ...", or that they pay as far as these runs go. Precondition as of
 // last_that_pays().

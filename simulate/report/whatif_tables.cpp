@@ -62,6 +62,8 @@ Table before_and_after_table(const Prediction& before, const Prediction& after, 
     table.rows.push_back(
         {text_cell("metrics"), text_cell(metric.name), text_cell(unit), cell(was), cell(is), change});
   }
+  if (find_metric("time_to_target").value(before) && !find_metric("cost_to_target").value(before))
+    table.notes.push_back("no rent is known of " + before.gpu->title + ", and so no cost");
   if (!after.fits) table.notes.push_back("! after the changes it does not fit into the memory of the GPU");
   return table;
 }

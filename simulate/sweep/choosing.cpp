@@ -96,7 +96,7 @@ SweepRow row_of(const Sweep& sweep, const SweepPoint& point, const Choosing& cho
   if (choosing.chooses() && !point.ok()) return left_out(point.status);
   const std::optional<double>* judged = point.metrics.data() + sweep.metrics.size();
   for (const Metric* metric : choosing.by) {
-    if (!*judged) return left_out("no value of " + std::string(metric->name));
+    if (!*judged) return left_out(std::string(kNoValue) + std::string(metric->name));
     row.values.push_back(more_is_better(*metric) ? **judged : -**judged);
     ++judged;
   }
@@ -139,10 +139,11 @@ std::vector<std::string> ChosenRows::lines() const {
   return lines;
 }
 
-std::string ChosenRows::why_not() const {
+std::string ChosenRows::why_not(std::string_view begin) const {
   std::vector<std::string> reasons;
-  for (const auto& [reason, points] : left_out_)
-    reasons.push_back(fmt::format("{} (points: {})", reason, points));
+  for (const auto& [reason, points] : left_out_) {
+    if (reason.starts_with(begin)) reasons.push_back(fmt::format("{} (points: {})", reason, points));
+  }
   return fmt::format("{}", fmt::join(reasons, "; "));
 }
 

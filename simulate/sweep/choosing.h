@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "simulate/sweep/row_text.h"
@@ -47,13 +48,16 @@ struct Choosing {
 [[nodiscard]] SweepRow row_of(const Sweep& sweep, const SweepPoint& point, const Choosing& choosing,
                               RowFormat format);
 
+inline constexpr std::string_view kNoValue = "no value of ";  // a reason, before the metric's name
+
 // The rows that no other has beaten so far. The earlier of two points with equal values is kept.
 class ChosenRows {
  public:
   void add(SweepRow row, std::int64_t point);
   [[nodiscard]] std::vector<std::string> lines() const;  // in the order of their points
-  // "out of memory (points: 4); no value of rent (points: 2)": why points were not to be chosen.
-  [[nodiscard]] std::string why_not() const;
+  // "out of memory (points: 4); no value of rent (points: 2)": why points were not to be chosen, of all
+  // reasons that begin so.
+  [[nodiscard]] std::string why_not(std::string_view begin = "") const;
 
  private:
   struct Kept {

@@ -183,6 +183,7 @@ TEST(ReportCommand, WritesOneFile) {
   constexpr std::uintmax_t kMost = 6'000'000;
   const std::string first = read_file(file, kMost);
   EXPECT_THAT(first, HasSubstr("Training on NVIDIA TITAN Xp, fp32"));
+  EXPECT_THAT(first, HasSubstr("From: the parts of the 80 % interval"));
   ASSERT_EQ(report("titanxp").exit_code, 0);
   EXPECT_TRUE(first == read_file(file, kMost)) << "two runs differ";
   EXPECT_EQ(report("titanpx").exit_code, 2);

@@ -4,9 +4,11 @@
 #include <cmath>
 
 #include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
 
 #include "simulate/prediction/metrics.h"
 #include "simulate/prediction/predict.h"
+#include "simulate/report/cells.h"
 #include "simulate/report/html/target_sections.h"
 #include "simulate/report/target_tables.h"
 #include "tests/hwspecs/message_of.h"
@@ -17,6 +19,7 @@ namespace tbdsim {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr const char* kTarget =
     "title: Toy to 90 %\nmodel: model\ntarget: 90 %\noptimizer: sgd\nepoch: 5000\nstartup: 10 s\n"
@@ -222,6 +225,9 @@ TEST(Durations, AreInTheUnitThatReadsBest) {
   EXPECT_EQ(duration_text(Seconds(18720)), "5.2 h");
   EXPECT_EQ(duration_text(Seconds(3.1 * 86400)), "3.1 days");
   EXPECT_EQ(duration_text(Seconds(1.4 * 365.25 * 86400)), "1.4 years");
+  EXPECT_EQ(duration_text(Seconds(119456), 4), "33.18 h");  // of 3600 s
+  EXPECT_EQ(metric_text(119456, "s"), "33.18 h");
+  EXPECT_EQ(metric_text(0.5, "s"), "500 ms");
 }
 
 const std::vector<std::string> kTta = {"tta",     "resnet50", "--framework",
@@ -289,16 +295,63 @@ TEST(Tta, PlansReachTargets) {
   EXPECT_THAT(test::run(plan).err, HasSubstr("more than the 3901 samples of an epoch"));
 }
 
+// Epochs that are given have no spread: the interval of the time is that of the step, whose factor is
+// above 1.
+TEST(Tta, PlansHaveTheIntervalOfTheStep) {
+  const test::CliResult found = test::run(
+      {"plan",           "llama2_70b", "--gpu",    "h100_sxm", "--gpus",   "64",    "--seq-len", "8192",
+       "--tp",           "8",          "--pp",     "4",        "--target", "usual", "--epochs",  "0.5",
+       "--global-batch", "32",         "--format", "json"});
+  ASSERT_EQ(found.exit_code, 0) << found.err;
+  const auto run = nlohmann::json::parse(found.out).at("targets").at(0);
+  const double time = run.at("time_to_target"), factor = run.at("hardware_factor");
+  EXPECT_EQ(run.at("epochs_factor"), 1);
+  EXPECT_GT(factor, 1.01);
+  EXPECT_NEAR(run.at("time_low").get<double>(), time / factor, 1e-6 * time);
+  EXPECT_NEAR(run.at("time_high").get<double>(), time * factor, 1e-6 * time);
+}
+
 TEST(Tta, SweepsTakeTheUsualTarget) {
   const test::CliResult swept =
       test::run({"sweep", "--model", "resnet50", "--framework", "pytorch", "--gpu", "t4,v100_sxm2_16gb",
                  "--batch", "32,64", "--best", "cost_to_target"});
   ASSERT_EQ(swept.exit_code, 0) << swept.err;
   EXPECT_THAT(swept.out, HasSubstr("usual"));
+  EXPECT_EQ(swept.err, "");
   const test::CliResult changed =
       test::run({"whatif", "resnet50", "--framework", "pytorch", "--gpu", "t4", "--batch", "32", "--target",
                  "usual", "--set", "gpu.memory_bandwidth=+50%"});
   EXPECT_THAT(changed.out, HasSubstr("time_to_target"));
+  EXPECT_THAT(changed.out, Not(HasSubstr("no rent is known")));
+}
+
+// A GPU without a price is no candidate for the cheapest, which is said beside the rows.
+TEST(Tta, SweepsSayWhatHasNoCost) {
+  const test::CliResult swept = test::run({"sweep", "--model", "resnet50", "--framework", "pytorch", "--gpu",
+                                           "t4,rtx4090", "--batch", "32,64", "--best", "cost_to_target"});
+  ASSERT_EQ(swept.exit_code, 0) << swept.err;
+  EXPECT_THAT(swept.out, Not(HasSubstr("rtx4090")));
+  EXPECT_EQ(swept.err, "left out of the choice: no value of cost_to_target (points: 2)\n");
+}
+
+// Without a price there is no row of the cost, which is said; without a change the target would change
+// nothing.
+TEST(Tta, WhatIfSaysThatNoRentIsKnown) {
+  std::vector<std::string> command = {"whatif",  "resnet50", "--framework", "pytorch",  "--gpu",
+                                      "rtx4090", "--batch",  "32",          "--target", "usual"};
+  EXPECT_THAT(test::run(command).err, HasSubstr("expected it with --set or --changes"));
+  command.insert(command.end(), {"--set", "gpu.memory_bandwidth=+50%"});
+  const test::CliResult changed = test::run(command);
+  EXPECT_THAT(changed.out, HasSubstr("energy_to_target"));
+  EXPECT_THAT(changed.out, Not(HasSubstr("cost_to_target")));
+  EXPECT_THAT(changed.out, HasSubstr("no rent is known of NVIDIA GeForce RTX 4090, and so no cost"));
+}
+
+// One batch tells no critical one; a thousand epochs are no power of ten.
+TEST(Tta, TargetsThatWereMeasuredAtOneBatch) {
+  const std::string listed = test::run({"list", "targets"}).out;
+  EXPECT_THAT(listed, testing::ContainsRegex("ncf_mlperf .* HR@10 +16.5 +- +1,048,576"));
+  EXPECT_THAT(listed, testing::ContainsRegex("unet3d_mlperf .* Dice +2[0-9][0-9][0-9] "));
 }
 
 // RNN-T has a target and rules, but no run that is known: epochs are asked for, and taken as they are given.

@@ -97,6 +97,20 @@ TEST(Submissions, IntervalsAreOfTheMeanOfRuns) {
   EXPECT_EQ(met(0.5), 1);
 }
 
+// 40 % are more than 80 % of single runs with a spread of 0.31 are off by, 1.2816 * 0.31 = 39.7 %, and less
+// than with 0.32, 41.0 %.
+TEST(Submissions, TheSpreadOfSingleRuns) {
+  SpecCache specs = test::source_specs();
+  Submission s = resnet("a100_sxm_80gb", 3264, 1700);
+  s.time = *predict_submission(s, rules(), specs).time_by_law / 1.4;
+  const auto within_luck = [&](double spread) {
+    s.spread = spread;
+    return validate_submissions(std::span(&s, 1), rules(), specs).groups.at(0).within_luck;
+  };
+  EXPECT_EQ(within_luck(0.31), 0);
+  EXPECT_EQ(within_luck(0.32), 1);
+}
+
 // The spread of a benchmark takes the place of its framework's; without a target there is a throughput alone.
 TEST(Submissions, RulesOfABenchmark) {
   SpecCache specs = test::source_specs();

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <iosfwd>
+#include <string>
 
 #include <CLI/CLI.hpp>
 
@@ -12,10 +13,11 @@
 
 namespace tbdsim {
 
-// Called for every row of a long table with the number of rows done and of all rows (0: unknown); may throw
-// to stop.
+// What a command says beside its output. Called for every row of a long table with the number of rows done
+// and of all rows (0: unknown); may throw to stop.
 struct Progress {
   std::function<void(std::size_t rows, std::size_t of)> report;
+  std::function<void(const std::string& remark)> note;
   void operator()(std::size_t rows, std::size_t of = 0) const { report(rows, of); }
 };
 

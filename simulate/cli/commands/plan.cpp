@@ -206,7 +206,7 @@ void run(const PlanOptions& options, SpecCache& specs, std::ostream& out, const 
           data.plan.best.empty() ? std::span(&data.shown.layout, 1) : std::span(data.plan.best);
       Convergence target = *specs.convergence(specs.model(request.model)->name, options.target);
       target.given_epochs = given_epochs(options.epochs);
-      tables.push_back(plan_target_table(shown, job.inputs, target));
+      tables.push_back(plan_target_table(shown, job, target));
     }
     data.memory = memory_by_stage(data.shown.layout.layout, pieces);
     if (!options.trace.empty()) write_trace(options.trace, job, data.shown.layout);

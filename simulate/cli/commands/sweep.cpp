@@ -137,6 +137,8 @@ void run_choosing(const Flags& flags, SweepRun& run, SpecCache& specs, std::ostr
     to << header_line(run.sweep, run.format);
     for (const std::string& line : lines) to << line;
   });
+  if (const std::string silent = chosen.why_not(kNoValue); !silent.empty())
+    progress.note("left out of the choice: " + silent);
 }
 
 // The first rank alone shows progress.

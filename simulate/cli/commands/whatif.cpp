@@ -41,6 +41,9 @@ void run(const WhatifOptions& options, SpecCache& specs, std::ostream& out) {
   scenario.cluster = cluster;
   scenario.target = options.target;
   const SpecChanges changes = changes_of(options, specs.catalog());
+  if (changes.empty() && !options.target.empty())
+    throw UsageError(
+        "--target: bounds and elasticities are those of the throughput; expected it with --set or --changes");
   const Prediction before = predict(scenario, specs);
   std::vector<Table> tables;
   if (!changes.empty()) {
