@@ -42,12 +42,14 @@ constexpr Near kNear[] = {
     {[](std::string_view text) { return any_line(text, is_pci_device); },
      "a list of lspci, which shows no switches; expected what 'lspci -tv' prints"},
     {[](std::string_view text) { return any_line(text, is_row_of_card); },
-     "a table without the names of its columns; expected 'nvidia-smi --query-gpu=name,... --format=csv', without "
+     "a table without the names of its columns; expected 'nvidia-smi --query-gpu=name,... --format=csv', "
+     "without "
      "noheader"},
     {[](std::string_view text) { return text.starts_with("SQLite format 3"); },
      "a database, as Nsight Systems has it; expected 'nsys stats -r cuda_gpu_kern_sum --format csv' of it"},
     {[](std::string_view text) { return text.starts_with("PK\x03\x04"); },
-     "an archive, as torch.save and Keras write: it has no graph of layers; expected ONNX (torch.onnx.export), a "
+     "an archive, as torch.save and Keras write: it has no graph of layers; expected ONNX "
+     "(torch.onnx.export), a "
      "printed summary, or a captured step (docs/capture.md)"},
     {[](std::string_view text) { return text.starts_with("\x89HDF"); },
      "weights in HDF5, without a graph of layers; expected what model.summary(line_length=160) prints"}};
