@@ -142,7 +142,8 @@ ImportedFile onnx_network(const OnnxGraph& graph, const GivenValues& given) {
   if (net.may_have_folded_norms())
     net.builder().note(
         "no batch norm: if the network has some, the export folded them into its convolutions "
-        "(torch.onnx.export with training=TrainingMode.TRAINING and do_constant_folding=False keeps them)");
+        "(torch.onnx.export keeps them with dynamo=True and optimize=False, or with "
+        "training=TrainingMode.TRAINING and do_constant_folding=False)");
   return net.builder().finish(net.viewed(*last), "ONNX");
 }
 
