@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "hwspecs/base/error.h"
+#include "hwspecs/base/suggest.h"
 #include "simulate/cli/commands/command.h"
 #include "simulate/cli/commands/options.h"
 #include "simulate/job/job_request.h"
@@ -105,6 +106,11 @@ SweepOptions options_of(const Flags& flags) {
 }
 
 RowFormat row_format(const OutputOptions& output) {
+  if (output.file.ends_with(".parquet"))
+    throw UsageError(
+        "-o " + in_quotes(output.file) +
+        ": rows are written as CSV or JSON lines; expected a file as x.csv (the Python package writes "
+        "Parquet: tbdsim.sweep(...).to_parquet(\"x.parquet\"))");
   if (output.format.empty()) return RowFormat::csv;
   return static_cast<RowFormat>(choice("--format", output.format, {"csv", "jsonl"}));
 }
