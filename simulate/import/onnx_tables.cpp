@@ -122,7 +122,8 @@ bool lower_triangle(const Dims& dims, std::span<const Number> numbers) {
 
 bool is_computed_table(const Dims& dims, Numbers numbers) {
   std::int64_t count = 1;
-  for (const std::int64_t side : dims) count = side > 0 && count <= std::ssize(numbers) ? count * side : 0;
+  for (const std::int64_t side : dims)
+    count = side > 0 && count <= std::ssize(numbers) / side ? count * side : 0;
   if (numbers.empty() || count != std::ssize(numbers)) return false;
   if (dims.size() < 2) return !dims.empty() && is_geometric(numbers);
   return is_mask(numbers) || is_grid(dims, numbers) ||
