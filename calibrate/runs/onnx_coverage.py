@@ -62,10 +62,18 @@ def network(name: str) -> tuple[torch.nn.Module, torch.Tensor]:
     return model, torch.randint(1, 900, (2, 32))
 
 
+def used_parameters(model: torch.nn.Module, x: torch.Tensor) -> int:
+    """Elements of the parameters that the first output depends on: an export leaves the others out."""
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    gradients = torch.autograd.grad(model(x).float().sum(), parameters, allow_unused=True)
+    return sum(p.numel() for p, gradient in zip(parameters, gradients) if gradient is not None)
+
+
 def export(model: torch.nn.Module, x: torch.Tensor, file: Path, options: argparse.Namespace) -> None:
     if options.dynamo:
         shapes = ({0: torch.export.Dim.DYNAMIC},) if options.named_batch else None
-        torch.onnx.export(model, (x,), file, dynamo=True, external_data=False, opset_version=max(options.opset, 18), dynamic_shapes=shapes)
+        torch.onnx.export(model, (x,), file, dynamo=True, external_data=False, opset_version=max(options.opset, 18),
+                          dynamic_shapes=shapes, optimize=not options.not_optimized)
         return
     axes = {"x": {0: "batch"}} if options.named_batch else None
     mode = torch.onnx.TrainingMode.TRAINING
@@ -95,7 +103,7 @@ def row(name: str, folder: Path, options: argparse.Namespace) -> str:
     totals = json.loads(tool(options.tbd_sim, "show", yaml, "--format", "json"))["totals"][0]
     for batch in (4, 16):
         tool(options.tbd_sim, "--model", yaml, "--framework", "pytorch", "--gpu", "rtx3090", "--batch", batch)
-    parameters = sum(p.numel() for p in model.parameters())
+    parameters = used_parameters(model, x)
     macs = counter.get_total_flops() / 2 / x.shape[0]
     return f"parameters {totals['parameters'] - parameters:+d} of {parameters}, MAC {100 * (totals['forward_macs'] / macs - 1):+.2f} %"
 
@@ -107,7 +115,9 @@ def main() -> None:
     parser.add_argument("--opset", type=int, default=17)
     parser.add_argument("--dynamo", action="store_true")
     parser.add_argument("--named-batch", action="store_true")
+    parser.add_argument("--not-optimized", action="store_true", help="of --dynamo: nothing is folded")
     options = parser.parse_args()
+    torch.backends.mha.set_fastpath_enabled(False)  # one operator whose products the counter does not see
     for name in options.networks:
         with tempfile.TemporaryDirectory() as folder:
             try:

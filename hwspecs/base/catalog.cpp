@@ -62,6 +62,18 @@ std::string hint_for_others(std::string_view gpu) {
   return "";
 }
 
+// Which command takes a list where one name was expected; empty for what is no list.
+std::string hint_for_several(Kind kind, std::string_view given) {
+  const bool list = given == "all" || given.find(',') != std::string_view::npos;
+  const bool swept =
+      kind == Kind::model || kind == Kind::gpu || kind == Kind::framework || kind == Kind::machine;
+  if (!list || !swept) return "";
+  const KindInfo& info = info_of(kind);
+  const std::string option(kind == Kind::gpu ? "gpu" : info.singular);
+  return "; expected a name ('tbd-sim list " + std::string(info.plural) +
+         "' names them), or several as 'tbd-sim sweep --" + option + " " + std::string(given) + "'";
+}
+
 }  // namespace
 
 Catalog Catalog::from(const fs::path& data_dir) {
@@ -128,6 +140,8 @@ fs::path Catalog::find(Kind kind, std::string_view name_or_path) const {
                      "' names them): no file is read here that the command line does not name");
   }
   if (const auto name = name_of(kind, name_or_path)) return folder(kind) / (*name + ".yaml");
+  if (const std::string several = hint_for_several(kind, name_or_path); !several.empty())
+    throw UsageError(in_quotes(name_or_path) + " is not one " + std::string(info.singular) + several);
   std::string hint = kind == Kind::gpu ? hint_for_others(name_or_path) : "";
   if (hint.empty()) hint = hint_for(name_or_path, kind == Kind::model ? names_of_models(*this) : names(kind));
   throw UsageError("unknown " + std::string(info.singular) + " " + in_quotes(name_or_path) + hint +

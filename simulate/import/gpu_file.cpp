@@ -224,6 +224,30 @@ std::string card_like(const std::string& capability, ProductLine line, const Cat
   return best;
 }
 
+// Cards of compute capability 7.5 that are no RTX have no tensor cores, but pairs of fp16 numbers in their
+// lanes: TU116 and TU117, as the GTX 16, MX and T series have them.
+bool lacks_tensor_cores(const std::string& name, const std::string& capability) {
+  const bool has = holds(name, "RTX") || holds(name, "T4") || holds(name, "T10");
+  return capability == "7.5" && (!has || holds(name, "T1000") || holds(name, "T400"));
+}
+
+SpecTree math_of_lanes(int lanes) {
+  SpecTree math;
+  for (const auto& [type, flops] : {std::pair{"fp32", 2 * lanes}, std::pair{"fp16", 4 * lanes}}) {
+    SpecTree rate;
+    rate.kind = SpecTree::Kind::map;
+    add_entry(rate, "flops_per_clock_per_sm", spec_scalar(std::to_string(flops)));
+    add_entry(math, type, std::move(rate));
+  }
+  return math;
+}
+
+// A slice of a card by its name, "NVIDIA A100-SXM4-40GB MIG 3g.20gb": the card's; empty for none.
+std::string card_of_slice(const std::string& name) {
+  const std::size_t mig = name.find(" MIG ");
+  return mig == std::string::npos ? std::string() : name.substr(0, mig);
+}
+
 void require_all(const Values& values, const GpuFacts& facts, const std::string& file) {
   std::string missing, options;
   for (const Key& key : kKeys) {
@@ -246,10 +270,16 @@ Bytes sold_memory(Bytes usable, const std::string& memory_type, bool ecc) {
 }
 
 ImportedFile new_card(const GpuFacts& facts, const std::string& file, Values values, const Catalog& catalog) {
+  const auto whole = known_gpu(card_of_slice(facts.name), catalog);
+  if (whole) {
+    const SpecTree card = read_spec_file(catalog.find(Kind::gpu, *whole));
+    for (const char* key : {"tdp", "memory_type", "bus"})
+      values.try_emplace(key, Value{entry_of(card, key)->text, fmt::format("of the whole card, {}", *whole)});
+  }
   require_all(values, facts, file);
   const ProductLine line = line_of(facts.name);
   const std::string capability = values.at("compute_capability").text;
-  const std::string like = card_like(capability, line, catalog);
+  const std::string like = whole ? *whole : card_like(capability, line, catalog);
   const GpuSpec other = read_gpu(catalog.find(Kind::gpu, like), catalog);
   const SpecTree tree_of_other = read_spec_file(catalog.find(Kind::gpu, like));
   const auto unless_given = [&](const char* key, const std::string& text, const std::string& source) {
@@ -277,18 +307,25 @@ ImportedFile new_card(const GpuFacts& facts, const std::string& file, Values val
     add_entry(tree, "fp32_lanes_per_sm", spec_scalar(std::to_string(other.fp32_lanes_per_sm)));
     add_entry(sources, "fp32_lanes_per_sm", spec_text(source_in(tree_of_other, "fp32_lanes_per_sm")));
   }
-  SpecTree math = *entry_of(tree_of_other, "math");
+  const bool lanes_alone = lacks_tensor_cores(facts.name, capability);
+  SpecTree math = lanes_alone ? math_of_lanes(other.fp32_lanes_per_sm) : *entry_of(tree_of_other, "math");
   for (SpecEntry& rate : math.entries)
     std::erase_if(rate.value.entries, [](const SpecEntry& entry) { return entry.key == "clock"; });
   add_entry(tree, "math", std::move(math));
   add_entry(tree, "sources", std::move(sources));
-  set_peaks(tree, fmt::format("compute capability {}, an SM as the catalogue's {}: {}", capability, like,
-                              source_in(tree_of_other, "math")));
+  set_peaks(
+      tree,
+      lanes_alone
+          ? "CUDA C++ Programming Guide, arithmetic throughput, 7.5: 64 fp32 and 128 fp16 lanes per SM; no "
+            "tensor cores, as no card of capability 7.5 that is no RTX has them"
+          : fmt::format("compute capability {}, an SM as the catalogue's {}: {}", capability, like,
+                        source_in(tree_of_other, "math")));
   ImportedFile imported{.name = file_name_of(facts.name, "gpu"), .text = write_spec(tree), .notes = {}};
   imported.notes.push_back(
-      fmt::format("{} is no card of the catalogue: an SM of compute capability {} computes as "
-                  "that of {}, memory is {}, the bus {}",
-                  facts.name, capability, like, values.at("memory_type").text, values.at("bus").text));
+      fmt::format("{} is {}: an SM of compute capability {} computes {}, memory is {}, the bus {}",
+                  facts.name, whole ? "a slice of " + *whole : "no card of the catalogue", capability,
+                  lanes_alone ? "without tensor cores" : "as that of " + like, values.at("memory_type").text,
+                  values.at("bus").text));
   if (facts.clock && !facts.clock_is_boost)
     imported.notes.push_back(
         "boost_clock is the highest clock of the driver; deviceQuery prints the boost clock");

@@ -17,7 +17,8 @@ void KernelSums::add(std::string_view name, StepPart part, double count, Seconds
 void KernelSums::put_into(MeasuredRun& run) const {
   if (kernels_.empty())
     throw SpecError({.file = std::make_shared<const std::string>(run.file)},
-                    "names no kernel; expected the kernels of a run on a GPU");
+                    "names no kernel; expected those of a run on a GPU (of PyTorch's profiler: "
+                    "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])");
   const auto before = [](const MeasuredKernel& a, const MeasuredKernel& b) {
     return a.name != b.name ? a.name < b.name : a.part < b.part;
   };

@@ -1,6 +1,7 @@
 #include "simulate/import/network.h"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -64,7 +65,16 @@ std::int64_t product_of(const std::vector<std::int64_t>& shape) {
 
 void NetworkBuilder::fail(const std::string& what) const { fail_at(file_, 0, what); }
 
-void NetworkBuilder::note_unsupported(const std::string& what, const std::string& where) {
+std::vector<std::string> names_of(const std::map<std::string, NetworkTensor>& tensors) {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : tensors) names.push_back(name);
+  return names;
+}
+
+void NetworkBuilder::note_unsupported(const std::string& given, const std::string& where) {
+  std::string what = given;
+  std::ranges::replace_if(
+      what, [](char c) { return std::iscntrl(static_cast<unsigned char>(c)) != 0; }, '?');
   Unsupported& noted = unsupported_[what];
   if (++noted.count == 1) noted.first = where;
 }

@@ -94,6 +94,8 @@ class NetworkBuilder {
   bool fixed_shapes_ = false;
 };
 
+// Names of tensors, for "did you mean".
+[[nodiscard]] std::vector<std::string> names_of(const std::map<std::string, NetworkTensor>& tensors);
 [[nodiscard]] SpecTree spec_number(std::int64_t number);
 [[nodiscard]] SpecTree spec_list(const std::vector<SpecTree>& items);
 [[nodiscard]] std::int64_t product_of(const std::vector<std::int64_t>& shape);

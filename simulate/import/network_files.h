@@ -34,10 +34,14 @@ struct OnnxTensor {
   std::vector<std::int64_t> integers{};           // values of a small tensor of whole numbers
   std::vector<double> numbers{};                  // of a small one of others
   bool real = true;                               // floating-point numbers
+  bool computed = false;                          // its numbers follow from their place: no parameter
+  bool lower_triangle = false;                    // a mask of what comes after
   std::map<std::string, std::int64_t> trained{};  // parameters that it is or is made of, with their elements
 };
 // Its values as numbers; empty where they are not known.
 [[nodiscard]] std::vector<double> values_of(const OnnxTensor& tensor);
+// Whether it is zeros that are no parameter, as exporters write for a layer without a bias.
+[[nodiscard]] bool is_untrained_zero(const OnnxTensor& tensor);
 struct OnnxInput {
   std::string name{};
   std::vector<std::int64_t> dims{};    // -1: symbolic
@@ -47,6 +51,7 @@ struct OnnxInput {
 struct OnnxGraph {
   std::string file{};
   std::string title{};
+  std::int64_t opset = 0;           // of ONNX's own operators; 0: the file does not say
   std::vector<OnnxInput> inputs{};  // without tensors that have values
   std::vector<std::string> outputs{};
   std::map<std::string, OnnxTensor> tensors{};  // weights and constants

@@ -19,6 +19,8 @@ class OnnxConversion {
   [[nodiscard]] NetworkBuilder& builder() { return builder_; }
   // The first dimension of the first input; a number that nothing else has where it is a name.
   [[nodiscard]] std::int64_t batch() const { return batch_; }
+  // Whether operators mean what they did before that version of them.
+  [[nodiscard]] bool is_before(std::int64_t opset) const { return graph_.opset > 0 && graph_.opset < opset; }
 
   // A weight or a number that an input of a node names; null where that is no constant.
   [[nodiscard]] const OnnxTensor* constant(const OnnxNode& node, std::size_t input) const;
@@ -74,12 +76,16 @@ class OnnxConversion {
     LayerKeys keys;          // without those below
     bool scaled = false;     // whether the product is there already
     OnnxTensor weight = {};  // of a product
+    std::string owner = {};  // the layer that has it, if another
   };
   void set_open(const OnnxNode& node, Open open) { open_[node.outputs[0]] = std::move(open); }
   [[nodiscard]] const Open* open(const std::string& name) const;
 
   void count_norm() { ++norms_; }
   void count_bias() { ++biases_; }
+  // A batch norm that the export folded away and that is a layer again.
+  void count_restored() { ++norms_, ++restored_; }
+  [[nodiscard]] int restored_norms() const { return restored_; }
   // Convolutions have biases and there is no batch norm: the export may have folded norms into them.
   [[nodiscard]] bool may_have_folded_norms() const { return norms_ == 0 && biases_ > 0; }
 
@@ -95,6 +101,7 @@ class OnnxConversion {
   std::map<std::pair<std::string, std::vector<std::int64_t>>, NetworkTensor> views_;
   std::size_t kept_ = 0;        // values of those constants
   int norms_ = 0, biases_ = 0;  // batch norms; convolutions with a bias
+  int restored_ = 0;            // batch norms that convolutions had folded in
 };
 
 }  // namespace tbdsim

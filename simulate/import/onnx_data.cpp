@@ -51,7 +51,7 @@ bool is_in_order(const OnnxData& data) {
 }
 
 OnnxSides sides_in_memory(const OnnxData& data) {
-  if (is_in_order(data)) return data.sides;
+  if (data.places.size() < data.sides.size()) return data.sides;
   std::vector<std::size_t> order(data.sides.size());
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return data.places[i]; });

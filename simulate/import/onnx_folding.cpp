@@ -35,10 +35,10 @@ bool Folding::done(Dims dims, std::vector<double> values, std::size_t output) co
   for (const std::int64_t side : dims) count = side <= 0 ? 0 : product_of({count, side});
   if (static_cast<std::int64_t>(values.size()) == count) to.numbers = std::move(values);
   to.dims = std::move(dims);
-  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+  to.real = is_real();
+  for (std::size_t i = 0; i < node.inputs.size() && to.real; ++i) {  // no gradient flows to a shape
     if (const OnnxTensor* from = in(i)) to.trained.insert(from->trained.begin(), from->trained.end());
   }
-  to.real = is_real();
   if (output < node.outputs.size()) net.set_constant(node.outputs[output], std::move(to));
   return true;
 }

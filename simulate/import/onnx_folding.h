@@ -30,6 +30,7 @@ struct Folding {
   [[nodiscard]] bool concat() const;
   [[nodiscard]] bool squeeze() const;
   [[nodiscard]] bool reshape() const;
+  [[nodiscard]] bool flatten() const;
   [[nodiscard]] bool transpose() const;
   [[nodiscard]] bool split() const;
   [[nodiscard]] bool elementwise() const;

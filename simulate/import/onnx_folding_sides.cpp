@@ -115,6 +115,14 @@ bool Folding::reshape() const {
   return done(to, net.values(node, 0));
 }
 
+bool Folding::flatten() const {
+  if (in(0) == nullptr) return false;
+  const Dims& from = in(0)->dims;
+  const std::int64_t rank = std::ssize(from), axis = whole_number_of(node, "axis", 1);
+  const auto middle = from.begin() + std::clamp<std::int64_t>(axis < 0 ? axis + rank : axis, 0, rank);
+  return done({product_of({from.begin(), middle}), product_of({middle, from.end()})}, net.values(node, 0));
+}
+
 bool Folding::transpose() const {
   if (in(0) == nullptr) return false;
   Dims to = in(0)->dims;

@@ -65,7 +65,8 @@ bool Folding::filled() const {  // ConstantOfShape, Expand, RandomUniform, Tile
                         number));
   }
   if (random) return done(to);
-  if (in(0) == nullptr || to.empty()) return false;
+  const bool to_a_number = in(1) != nullptr && in(1)->dims == Dims{0};
+  if (in(0) == nullptr || (to.empty() && !to_a_number)) return false;
   const auto values = net.values(node, 0);
   if (node.op == "Tile") {
     for (std::size_t i = 0; i < to.size() && i < in(0)->dims.size(); ++i)

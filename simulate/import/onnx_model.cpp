@@ -14,6 +14,7 @@
 #include "simulate/import/network.h"
 #include "simulate/import/network_files.h"
 #include "simulate/import/onnx_data.h"
+#include "simulate/import/onnx_tables.h"
 #include "simulate/import/text_lines.h"
 #include "simulate/import/wire_message.h"
 
@@ -25,7 +26,10 @@ constexpr std::size_t kMostNodes = 1'000'000;
 constexpr std::size_t kMostDimensions = 64;
 
 namespace model {
-constexpr std::uint32_t kGraph = 7;
+constexpr std::uint32_t kGraph = 7, kOpset = 8;
+}
+namespace opset {
+constexpr std::uint32_t kDomain = 1, kVersion = 2;
 }
 namespace graph {
 constexpr std::uint32_t kNode = 1, kName = 2, kInitializer = 5, kInput = 11, kOutput = 12;
@@ -74,6 +78,14 @@ void append_raw(std::string_view raw, std::vector<Value>& values) {
   }
 }
 
+// The whole tensor as numbers; none where the bytes are not those of so many.
+template <class Number>
+std::vector<Number> all_numbers(std::string_view raw) {
+  std::vector<Number> numbers(raw.size() / sizeof(Number));
+  std::memcpy(numbers.data(), raw.data(), numbers.size() * sizeof(Number));
+  return numbers;
+}
+
 struct NamedTensor {
   std::string name;
   OnnxTensor tensor;
@@ -94,7 +106,14 @@ NamedTensor read_tensor(std::string_view bytes) {
     if (field.number == tensor::kRaw) raw = field.bytes;
   });
   for (std::int64_t& side : to.tensor.dims) side = std::clamp<std::int64_t>(side, 0, kLargestSide);
-  if (kind == data_type::kFloat) append_raw<float>(raw.empty() ? floats : raw, to.tensor.numbers);
+  if (kind == data_type::kFloat) {
+    append_raw<float>(raw.empty() ? floats : raw, to.tensor.numbers);
+    const std::vector<float> all = all_numbers<float>(raw.empty() ? floats : raw);
+    to.tensor.computed = is_computed_table(to.tensor.dims, all);
+    to.tensor.lower_triangle = is_lower_triangle(to.tensor.dims, all);
+  }
+  if (kind == data_type::kBool)
+    to.tensor.lower_triangle = is_lower_triangle(to.tensor.dims, all_numbers<std::uint8_t>(raw));
   if (kind == data_type::kDouble) append_raw<double>(raw, to.tensor.numbers);
   if (kind == data_type::kInt32 || kind == data_type::kInt64 || kind == data_type::kBool)
     to.tensor.integers = std::move(whole);
@@ -198,6 +217,17 @@ bool is_folded(std::string_view name) {
   return std::find(std::begin(kNodes), std::end(kNodes), name) != std::end(kNodes);
 }
 
+// The version of ONNX's own operators, whose domain has no name or its own; 0 for another domain.
+std::int64_t read_opset(std::string_view bytes) {
+  std::string_view domain;
+  std::int64_t version = 0;
+  for_each_field(bytes, [&](const WireField& field) {
+    if (field.number == opset::kDomain) domain = field.bytes;
+    if (field.number == opset::kVersion) version = field.whole();
+  });
+  return domain.empty() || domain == "ai.onnx" ? version : 0;
+}
+
 void read_graph(std::string_view bytes, OnnxGraph& to) {
   std::vector<OnnxInput> inputs;
   for_each_field(bytes, [&](const WireField& field) {
@@ -207,7 +237,8 @@ void read_graph(std::string_view bytes, OnnxGraph& to) {
     if (field.number == graph::kOutput) to.outputs.push_back(read_value(field.bytes).name);
     if (field.number != graph::kInitializer) return;
     NamedTensor weight = read_tensor(field.bytes);
-    if (weight.tensor.real && !weight.tensor.dims.empty() && !is_folded(weight.name))
+    const bool trained = weight.tensor.real && !weight.tensor.dims.empty() && !weight.tensor.computed;
+    if (trained && !is_folded(weight.name))
       weight.tensor.trained[weight.name] = product_of(weight.tensor.dims);
     to.tensors[weight.name] = std::move(weight.tensor);
   });
@@ -223,11 +254,18 @@ std::vector<double> values_of(const OnnxTensor& tensor) {
   return {tensor.integers.begin(), tensor.integers.end()};
 }
 
+bool is_untrained_zero(const OnnxTensor& tensor) {
+  const std::vector<double> values = values_of(tensor);
+  return tensor.trained.empty() && !values.empty() &&
+         std::ranges::all_of(values, [](double value) { return value == 0; });
+}
+
 OnnxGraph parse_onnx(std::string_view bytes, const std::string& file) {
   OnnxGraph graph{.file = file};
   try {
     for_each_field(bytes, [&](const WireField& field) {
       if (field.number == model::kGraph) read_graph(field.bytes, graph);
+      if (field.number == model::kOpset) graph.opset = std::max(graph.opset, read_opset(field.bytes));
     });
   } catch (const std::runtime_error& wrong) {
     fail_at(file, 0,

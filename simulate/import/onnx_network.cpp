@@ -88,7 +88,8 @@ void convert(OnnxConversion& net, const OnnxNode& node) {
     computed |= data != nullptr;
     whole &= data == nullptr || data->whole;
   }
-  if (!computed || node.op == "Shape" || node.op == "Size") {
+  const bool of_constant = node.op == "CastLike" && net.data(node, 0) == nullptr;
+  if (!computed || of_constant || node.op == "Shape" || node.op == "Size") {
     if (!fold_constants(net, node)) net.unsupported(node, "of constants");
     return;
   }
@@ -135,10 +136,14 @@ ImportedFile onnx_network(const OnnxGraph& graph, const GivenValues& given) {
   const OnnxData* last = net.data(without_softmax(net, output));
   if (last == nullptr && net.builder().has_unsupported()) return net.builder().finish({}, "ONNX");
   if (last == nullptr) net.builder().fail(in_quotes(output) + " is the output and no node computes it");
+  if (net.restored_norms() > 0)
+    net.builder().note(fmt::format("{} batch norms that the export folded into convolutions are layers again",
+                                   net.restored_norms()));
   if (net.may_have_folded_norms())
     net.builder().note(
         "no batch norm: if the network has some, the export folded them into its convolutions "
-        "(torch.onnx.export with training=TrainingMode.TRAINING and do_constant_folding=False keeps them)");
+        "(torch.onnx.export keeps them with dynamo=True and optimize=False, or with "
+        "training=TrainingMode.TRAINING and do_constant_folding=False)");
   return net.builder().finish(net.viewed(*last), "ONNX");
 }
 

@@ -15,9 +15,18 @@
 namespace tbdsim {
 namespace {
 
+// Over the batch and all sides but the channels, the second: images of windows, and the depth of volumes, are
+// seen as rows of one image.
 void batch_norm(OnnxConversion& net, const OnnxNode& node, const NetworkTensor& from) {
   net.count_norm();
-  net.set(node, net.builder().add("batch_norm", name_of_layer(node), {from}, from.shape));
+  const OnnxSides sides = net.data(node, 0)->sides;
+  NetworkTensor image = from;
+  if (from.shape.size() == 2 && sides.size() == 3)  // a sequence
+    image = net.viewed(from, {from.shape[0], 1, from.shape[1]});
+  if (from.shape.size() > 3 && sides.size() > 2)
+    image = net.viewed(
+        from, {sides[1].size, product_of(from.shape) / sides[1].size / from.shape.back(), from.shape.back()});
+  net.set(node, net.builder().add("batch_norm", name_of_layer(node), {image}, image.shape), sides);
 }
 
 // A group norm is exported as an instance norm of an image {groups, elements}, whose scale and shift follow
@@ -59,8 +68,7 @@ void layer_norm(OnnxConversion& net, const OnnxNode& node, const NetworkTensor& 
   const OnnxTensor* scale = net.constant(node, 1);
   LayerKeys keys;
   const OnnxTensor* shift = net.constant(node, 2);
-  const bool zeros = shift != nullptr && shift->trained.empty() && !values_of(*shift).empty() &&
-                     std::ranges::all_of(values_of(*shift), [](double value) { return value == 0; });
+  const bool zeros = shift != nullptr && is_untrained_zero(*shift);
   if (node.op == "LayerNormalization" && (node.inputs.size() < 3 || zeros))
     keys.emplace_back("bias", spec_scalar("false"));
   const std::string owner = scale == nullptr ? "" : net.owner_of(*scale);
@@ -105,16 +113,27 @@ void dropout(OnnxConversion& net, const OnnxNode& node, const NetworkTensor& fro
                                   {{"keep", spec_scalar(fmt::format("{:.6g}", 1 - ratio))}}));
 }
 
-// Over one side; another than the last is moved there and back.
+// Over one side; another than the last is moved there and back. Before opset 13 it went over the sides from
+// `axis` on, the second if it is not given, as one.
 void softmax(OnnxConversion& net, const OnnxNode& node, const NetworkTensor& from) {
   const OnnxSides sides = net.data(node, 0)->sides;
   const auto rank = std::ssize(sides);
-  std::int64_t axis = whole_number_of(node, "axis", -1);
+  constexpr std::int64_t kOverOneSide = 13;
+  const bool joined = net.is_before(kOverOneSide);
+  std::int64_t axis = whole_number_of(node, "axis", joined ? 1 : -1);
   if (axis < 0) axis += rank;
   if (axis < 0 || axis >= rank) return net.unsupported(node, "over no such side");
   if (sides[static_cast<std::size_t>(axis)].batch) return net.unsupported(node, "over the batch");
   const std::string name = name_of_layer(node);
   if (axis + 1 == rank) return net.set(node, net.builder().add("softmax", name, {from}, from.shape), sides);
+  if (joined) {
+    const OnnxSides behind(sides.begin() + axis, sides.end());
+    if (std::ranges::any_of(behind, &OnnxSide::batch)) return net.unsupported(node, "over the batch");
+    const std::int64_t together = product_of(shape_of(behind)), all = product_of(from.shape);
+    const NetworkTensor rows =
+        net.viewed(from, all == together ? std::vector{all} : std::vector{all / together, together});
+    return net.set(node, net.builder().add("softmax", name, {rows}, rows.shape), sides);
+  }
   OnnxData moved{.layer = from, .sides = {}, .places = {}, .name = name + "/in"};
   OnnxData back{.layer = {}, .sides = sides, .places = {}, .name = name + "/out"};
   for (std::int64_t i = 0; i < rank; ++i) {
@@ -220,6 +239,8 @@ constexpr Row kRows[] = {
     {"Einsum", convert_einsum},
     {"Concat", convert_concat},
     {"Split", convert_split},
+    {"SplitToSequence", same},
+    {"SequenceAt", convert_sequence_part},
     {"Slice", convert_slice},
     {"Gather", convert_gather},
     {"GatherElements", convert_gather_elements},

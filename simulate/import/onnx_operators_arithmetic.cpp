@@ -30,21 +30,28 @@ const char* operation_of(const OnnxNode& node) {
 
 LayerKeys operation_key(const OnnxNode& node) { return {{"operation", spec_scalar(operation_of(node))}}; }
 
-// Two tensors that depend on the samples.
+// Two tensors that depend on the samples. The result lies in memory as the first of them does that has its
+// sides, as in PyTorch (aten/src/ATen/TensorIterator.cpp, reorder_dimensions).
 void pair_of_data(OnnxConversion& net, const OnnxNode& node, const OnnxData& a, const OnnxData& b) {
   const auto sides = spread_sides(a.sides, b.sides);
   if (!sides) return net.unsupported(node, "of tensors of several shapes");
-  const Shape to = shape_of(*sides), left = shape_beside(padded(a.sides, sides->size()), *sides),
-              right = shape_beside(padded(b.sides, sides->size()), *sides);
+  OnnxData result{.layer = {}, .sides = *sides};
+  if (a.sides == *sides || b.sides == *sides) result.places = (a.sides == *sides ? a : b).places;
+  const auto stored = [&](const OnnxSides& seen) {
+    return sides_in_memory({.layer = {}, .sides = padded(seen, sides->size()), .places = result.places});
+  };
+  const OnnxSides all = stored(*sides);
+  const Shape to = shape_of(all), left = shape_beside(stored(a.sides), all),
+              right = shape_beside(stored(b.sides), all);
   NetworkTensor large = net.viewed(a.layer, left), small = net.viewed(b.layer, right);
   const std::string name = name_of_layer(node), operation = operation_of(node);
-  if (operation == "add" && left == right)
-    return net.set(node, net.builder().add("add", name, {large, small}, to), *sides);
-  if (operation == "multiply" && (left == to || right == to)) {
-    if (left != to) std::swap(large, small);
-    return net.set(node, net.builder().add("multiply", name, {large, small}, to), *sides);
-  }
-  net.set(node, net.builder().add("pairwise", name, {large, small}, to, operation_key(node)), *sides);
+  if (operation == "multiply" && left != to && right == to) std::swap(large, small);
+  NetworkBuilder& builder = net.builder();
+  result.layer = operation == "add" && left == right ? builder.add("add", name, {large, small}, to)
+                 : operation == "multiply" && large.shape == to
+                     ? builder.add("multiply", name, {large, small}, to)
+                     : builder.add("pairwise", name, {large, small}, to, operation_key(node));
+  net.set(node, std::move(result));
 }
 
 // A trained tensor: a bias, a factor for each feature or channel, positions, or any other.
@@ -95,8 +102,9 @@ void pair_with_numbers(OnnxConversion& net, const OnnxNode& node, const OnnxData
                        const OnnxSides& own) {
   const auto sides = spread_sides(data.sides, own);
   if (!sides) return net.unsupported(node, "of tensors of several shapes");
-  NetworkTensor from = net.viewed(data);
-  const Shape to = shape_of(*sides);
+  const bool spreads = *sides != data.sides;
+  NetworkTensor from = spreads ? net.viewed(data) : net.stored(data);
+  const Shape to = spreads ? shape_of(*sides) : from.shape;
   if (from.shape != to && product_of(from.shape) == product_of(to)) from = net.viewed(data.layer, to);
   if (from.shape != to) {
     from = add_resized(net, "expand", name_of_layer(node) + "/expand",
@@ -105,12 +113,10 @@ void pair_with_numbers(OnnxConversion& net, const OnnxNode& node, const OnnxData
   const bool whole_table = operation_of(node) == std::string_view("add") && own.size() > 1 &&
                            product_of(shape_of(own)) == product_of(to);
   const bool function = operation_of(node) == std::string_view("function") && node.op != "Where";
-  net.set(node,
-          net.builder().add(function      ? "pointwise"
-                            : whole_table ? "add_positions"
-                                          : "scale",
-                            name_of_layer(node), {from}, to),
-          *sides);
+  const char* type = function ? "pointwise" : whole_table ? "add_positions" : "scale";
+  net.set(node, OnnxData{.layer = net.builder().add(type, name_of_layer(node), {from}, to),
+                         .sides = *sides,
+                         .places = spreads ? std::vector<std::size_t>{} : data.places});
 }
 
 struct Factor {
@@ -237,16 +243,21 @@ void convert_matrix_product(OnnxConversion& net, const OnnxNode& node) {
   open.scaled = true;
   open.weight = *weight;
   if (positions) open.keys.emplace_back("per_position", spec_scalar("true"));
+  open.owner = net.owner_of(*weight);
+  if (!open.owner.empty()) open.keys.emplace_back("tied_to", spec_text(open.owner));
   LayerKeys keys = open.keys;
-  const std::string owner = net.owner_of(*weight);
-  if (!owner.empty()) keys.emplace_back("tied_to", spec_text(owner));
-  const bool biased = node.op == "Gemm" && node.inputs.size() > 2 && owner.empty();
+  const OnnxTensor* bias = node.op == "Gemm" ? net.constant(node, 2) : nullptr;
+  const bool biased = bias != nullptr && net.owner_of(*bias) == open.owner;  // both used before, or neither
   if (!biased) keys.emplace_back("bias", spec_scalar("false"));
-  const NetworkTensor to =
+  NetworkTensor to =
       net.builder().add("fully_connected", name_of_layer(node), {from}, shape, std::move(keys));
-  if (owner.empty()) net.set_owner(*weight, to.layer);
+  if (open.owner.empty()) {
+    net.set_owner(*weight, to.layer);
+    if (biased) net.set_owner(*bias, to.layer);
+  }
+  if (bias != nullptr && !biased) to = net.builder().add("bias", name_of_layer(node) + "/bias", {to}, shape);
   net.set(node, to, sides);
-  if (!biased && owner.empty()) net.set_open(node, std::move(open));
+  if (bias == nullptr) net.set_open(node, std::move(open));
 }
 
 // Two operands become matrices of each head: letters of both and the output are heads, letters of both alone

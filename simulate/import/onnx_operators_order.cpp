@@ -69,8 +69,8 @@ void convert_reshape(OnnxConversion& net, const OnnxNode& node) {
   if (dims.empty()) dims = whole_numbers(node, "shape");
   if (node.op == "Flatten") {
     const Shape before = dims_of(data.sides, net.batch());
-    const std::int64_t axis =
-        std::clamp<std::int64_t>(whole_number_of(node, "axis", 1), 0, std::ssize(before));
+    const std::int64_t given = whole_number_of(node, "axis", 1), rank = std::ssize(before);
+    const std::int64_t axis = std::clamp<std::int64_t>(given < 0 ? given + rank : given, 0, rank);
     dims = {product_of({before.begin(), before.begin() + axis}),
             product_of({before.begin() + axis, before.end()})};
   }

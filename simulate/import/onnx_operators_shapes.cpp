@@ -117,6 +117,30 @@ void convert_split(OnnxConversion& net, const OnnxNode& node) {
   }
 }
 
+void convert_sequence_part(OnnxConversion& net, const OnnxNode& node) {
+  constexpr std::int64_t kMostParts = 64;
+  const OnnxNode* whole = net.producer(node, 0, "SplitToSequence");
+  const OnnxData* data = whole == nullptr ? nullptr : net.data(*whole, 0);
+  const Shape index = net.whole_values(node, 1);
+  const std::int64_t axis = data == nullptr ? -1 : axis_of(*whole, 0, data->sides.size());
+  if (axis < 0 || index.size() != 1) return net.unsupported(node);
+  OnnxNode split = *whole;
+  split.op = "Split";
+  const Shape sizes = net.whole_values(*whole, 1);
+  std::int64_t parts = std::ssize(sizes);
+  if (parts == 1 && net.constant(*whole, 1)->dims.empty()) {  // the size of each
+    const std::int64_t all = data->sides[static_cast<std::size_t>(axis)].size;
+    parts = sizes[0] > 0 ? (all + sizes[0] - 1) / sizes[0] : 0;
+  }
+  const std::int64_t at = index[0] < 0 ? index[0] + parts : index[0];
+  if (at < 0 || at >= parts || parts > kMostParts || node.outputs.empty())
+    return net.unsupported(node, "of no such part");
+  split.outputs.assign(static_cast<std::size_t>(parts), whole->outputs[0] + " part");
+  split.outputs[static_cast<std::size_t>(at)] = node.outputs[0];
+  split.name = name_of_layer(node);
+  convert_split(net, split);
+}
+
 void convert_slice(OnnxConversion& net, const OnnxNode& node) {
   const OnnxData* found = net.data(node, 0);
   if (found == nullptr) return net.unsupported(node);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <optional>
 #include <stdexcept>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -54,6 +55,24 @@ NetworkTensor add_padded(OnnxConversion& net, const char* type, const OnnxNode& 
 
 void set_seen(OnnxConversion& net, const OnnxNode& node, const NetworkTensor& to, bool sequence) {
   net.set(node, to, batch_and(sequence ? std::vector<std::int64_t>{to.shape[0], to.shape[2]} : to.shape));
+}
+
+// The layer that has a convolution's whole weight and bias already, to which it is tied; empty for none.
+std::string tied_to(const OnnxConversion& net, const OnnxNode& node, const OnnxTensor& weight) {
+  const OnnxTensor* bias = net.constant(node, 2);
+  const std::string owner = net.owner_of(weight);
+  const bool whole = !owner.empty() && weight.trained.begin()->second == product_of(weight.dims);
+  return whole && (bias == nullptr || net.owner_of(*bias) == owner) ? owner : std::string();
+}
+
+// Whether the bias is that of a batch norm which the export for inference folded into the convolution: the
+// new tensors have the weight's name and "_bias" (onnxscript 0.7, rewriter/rules/common/_fuse_batchnorm.py),
+// or both that of the node and a number (PyTorch's torch/csrc/jit/passes/onnx/eval_peephole.cpp).
+bool has_folded_norm(const OnnxNode& node) {
+  constexpr std::string_view kNumbered = "onnx::Conv_";
+  if (node.inputs.size() != 3) return false;
+  const std::string &weight = node.inputs[1], &bias = node.inputs[2];
+  return bias == weight + "_bias" || (weight.starts_with(kNumbered) && bias.starts_with(kNumbered));
 }
 
 // Several images of a sample, as windows are, computed as one image of them below one another.
@@ -121,10 +140,24 @@ void convert_convolution(OnnxConversion& net, const OnnxNode& node, const Networ
                     name_of_layer(node), weight->dims[1], groups, groups == 1 ? "" : "s", from.shape[0]));
   }
   LayerKeys keys = {{"filters", spec_number(weight->dims[0])}};
-  if (node.inputs.size() > 2) keys.emplace_back("bias", spec_scalar("true"));
-  if (node.inputs.size() > 2) net.count_bias();
+  const OnnxTensor* bias = net.constant(node, 2);
+  const bool zeros =  // weights may be ConstantOfShape; a number that is expanded stands for no bias
+      bias != nullptr && is_untrained_zero(*bias) && net.producer(node, 2, "Expand") != nullptr;
+  const bool folded = has_folded_norm(node), biased = node.inputs.size() > 2 && !folded && !zeros;
+  if (biased) keys.emplace_back("bias", spec_scalar("true"));
+  if (biased) net.count_bias();
   if (groups != 1) keys.emplace_back("groups", spec_number(groups));
-  const NetworkTensor to = add_padded(net, "conv2d", node, from, *sides, weight->dims[0], std::move(keys));
+  const std::string owner = tied_to(net, node, *weight);
+  if (!owner.empty()) keys.emplace_back("tied_to", spec_text(owner));
+  NetworkTensor to = add_padded(net, "conv2d", node, from, *sides, weight->dims[0], std::move(keys));
+  if (folded) {
+    net.count_restored();
+    to = net.builder().add("batch_norm", name_of_layer(node) + "/norm", {to}, to.shape);
+  }
+  for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
+    const OnnxTensor* parameter = net.constant(node, i);
+    if (owner.empty() && parameter != nullptr) net.set_owner(*parameter, to.layer);
+  }
   set_seen(net, node, to, sequence);
 }
 

@@ -6,6 +6,7 @@
 
 #include "hwspecs/base/spec_writer.h"
 #include "simulate/import/onnx_constants.h"
+#include "simulate/import/onnx_masks.h"
 #include "simulate/import/onnx_node.h"
 
 namespace tbdsim {
@@ -229,11 +230,13 @@ bool convert_attention(OnnxConversion& net, const OnnxNode& node) {
   const OnnxNode* softmax = softmax_below(net, node);
   if (softmax == nullptr) return false;
   const OnnxNode* scores = net.producer(*softmax, 0, "MatMul");
+  bool causal = false;
   if (const OnnxNode* masked = net.producer(*softmax, 0, "Add"); masked != nullptr) {
     const OnnxTensor* mask = net.constant(*masked, 1);
     const OnnxData* computed = net.data(*masked, 1);
     if ((mask != nullptr && !mask->trained.empty()) || (computed != nullptr && !computed->whole))
       return false;
+    causal = is_causal_mask(net, input_of(*masked, 1));
     scores = net.producer(*masked, 0, "MatMul");
   }
   if (scores == nullptr) return false;
@@ -255,8 +258,10 @@ bool convert_attention(OnnxConversion& net, const OnnxNode& node) {
   const std::vector<NetworkTensor> from = {net.viewed(q->layer, {queries, heads * features}),
                                            net.viewed(k->layer, {keys, heads * features}),
                                            net.viewed(v->layer, {keys, heads * values})};
+  LayerKeys own = {{"heads", spec_number(heads)}};
+  if (causal && queries == keys) own.emplace_back("causal", spec_scalar("true"));
   OnnxData to{.layer = net.builder().add("attention", name_of_layer(node), from, {queries, heads * values},
-                                         {{"heads", spec_number(heads)}}),
+                                         std::move(own)),
               .sides = sides};
   // Its output lies position by position.
   for (std::size_t i = 0; i < rank; ++i) to.places.push_back(i);
@@ -286,13 +291,17 @@ bool joins_layer_before(OnnxConversion& net, const OnnxNode& node) {
                                 : group ? open.from.shape[0]
                                         : open.from.shape.back();
   if (product == open.scaled || count != features || (open.type == "rms_norm" && !product)) return false;
+  if (linear && net.owner_of(*number) != open.owner) return false;  // a bias that the other layer has not
   LayerKeys keys = open.keys;
   if (product && open.type == "layer_norm") keys.emplace_back("bias", spec_scalar("false"));
   std::vector<std::int64_t> shape = open.from.shape;
   if (linear) shape = data->layer.shape;
   const NetworkTensor to =
       net.builder().add(open.type, name_of_layer(node), {open.from}, shape, std::move(keys));
-  if (linear) net.set_owner(open.weight, to.layer);
+  if (linear && open.owner.empty()) {
+    net.set_owner(open.weight, to.layer);
+    net.set_owner(*number, to.layer);
+  }
   net.set(node, to, sides);
   if (!product) return true;
   open.scaled = true;

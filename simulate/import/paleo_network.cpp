@@ -62,7 +62,10 @@ class Reader {
       for (const Json& parent : layer["parents"]) {
         const auto found = parent.is_string() ? tensors_.find(parent.get<std::string>()) : tensors_.end();
         if (found == tensors_.end())
-          builder_.fail(in_quotes(name) + ": a parent that no layer before it is called");
+          builder_.fail(fmt::format(
+              "{}: the parent {}; expected a layer before it{}", in_quotes(name),
+              in_quotes(parent.is_string() ? parent.get<std::string>() : parent.dump()),
+              did_you_mean(parent.is_string() ? parent.get<std::string>() : "", names_of(tensors_))));
         all.push_back(found->second);
       }
     }

@@ -85,8 +85,9 @@ class Reader {
       if (found != blobs_.end())
         all.push_back(found->second);
       else if (bottom != "label")
-        builder_.fail(
-            fmt::format("{}: no layer before it makes {}", in_quotes(layer.text("name")), in_quotes(bottom)));
+        builder_.fail(fmt::format("{}: bottom {}; expected what a layer before it makes{}",
+                                  in_quotes(layer.text("name")), in_quotes(bottom),
+                                  did_you_mean(bottom, names_of(blobs_))));
     }
     if (all.empty()) builder_.fail(in_quotes(layer.text("name")) + ": no bottom; expected what it reads");
     return all;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hwspecs/base/error.h"
+#include "simulate/import/near_format.h"
 #include "simulate/import/summary_table.h"
 #include "simulate/import/text_lines.h"
 #include "simulate/import/unpacked_file.h"
@@ -102,18 +103,28 @@ std::optional<FileFormat> recognise_text(std::string_view text) {
   return std::nullopt;
 }
 
-std::optional<FileFormat> recognise(const std::filesystem::path& file) {
-  if (file.extension() == ".onnx") return FileFormat::onnx;
+namespace {
+
+std::string beginning_of(const std::filesystem::path& file) {
   UnpackedFile unpacked(file, kBeginning);
   std::string beginning(kBeginning, '\0');
   std::istream in(&unpacked);
   in.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
   beginning.resize(static_cast<std::size_t>(in.gcount()));
-  return recognise_text(beginning);
+  return beginning;
+}
+
+}  // namespace
+
+std::optional<FileFormat> recognise(const std::filesystem::path& file) {
+  if (file.extension() == ".onnx") return FileFormat::onnx;
+  return recognise_text(beginning_of(file));
 }
 
 FileFormat require_format(const std::filesystem::path& file) {
   if (const auto format = recognise(file)) return *format;
+  const std::string_view instead = near_format(beginning_of(file));
+  if (!instead.empty()) throw UsageError(file.string() + ": " + std::string(instead));
   std::string known;
   for (const FormatInfo& info : kFileFormats) known += (known.empty() ? "" : ", ") + std::string(info.title);
   throw UsageError(file.string() + ": no format that is known; expected one of " + known);

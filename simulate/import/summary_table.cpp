@@ -203,6 +203,7 @@ class KerasReader {
     if (!open_) return;
     open_ = false;
     set_name_and_type(cells_[0], row_);
+    std::erase(row_.type, ' ');  // of a name that lines cut
     row_.output = sides_of(cells_[1]);
     if (row_.type.empty())
       fail_at(file_, row_.line,

@@ -1,6 +1,8 @@
 #include "simulate/sweep/sweep_spec.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -150,10 +152,16 @@ void require_prices(const Sweep& sweep, SpecCache& specs) {
   }
 }
 
-// Every model of the catalogue, as a list.
-std::string all_models(const Catalog& catalog) {
+// Every name that the catalogue has for an axis, as a list; the values themselves where they are not `all` or
+// the axis is of no catalogue.
+std::string with_all_named(const std::string& axis, const std::string& values, const Catalog& catalog) {
+  static constexpr std::pair<std::string_view, Kind> kNamed[] = {
+      {"model", Kind::model},     {"gpu", Kind::gpu},         {"framework", Kind::framework},
+      {"machine", Kind::machine}, {"dataset", Kind::dataset}, {"target", Kind::target}};
+  const auto* const kind = std::ranges::find(kNamed, axis, &std::pair<std::string_view, Kind>::first);
+  if (values != "all" || kind == std::end(kNamed)) return values;
   std::string names;
-  for (const std::string& name : catalog.names(Kind::model))
+  for (const std::string& name : catalog.names(kind->second))
     names += (names.empty() ? "" : ",") + list_part(name);
   return names;
 }
@@ -198,7 +206,7 @@ SweepRun sweep_run(const SweepOptions& given, RowFormat format, SpecCache& specs
   const bool of_layouts = is_of_layouts(options);
   for (auto& [key, values] : options.axes) {
     if (of_layouts && key == kLengthSize) key = "seq_len";  // the same flag
-    if (!of_layouts && key == "model" && values == "all") values = all_models(specs.catalog());
+    values = with_all_named(key, values, specs.catalog());
   }
   SweepRun run{.sweep = {.axes = ordered(options), .of_layouts = of_layouts},
                .choosing = {},

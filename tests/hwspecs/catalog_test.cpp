@@ -53,6 +53,17 @@ TEST_F(CatalogOfTwo, LeavesPathsAlone) {
   EXPECT_EQ(catalog().find(Kind::gpu, "/tmp/x/y"), "/tmp/x/y");
 }
 
+TEST_F(CatalogOfTwo, SaysWhichCommandTakesSeveral) {
+  for (const char* several : {"all", "a,b"})
+    EXPECT_EQ(test::message_of<UsageError>([&] { (void)catalog().find(Kind::gpu, several); }),
+              "'" + std::string(several) +
+                  "' is not one GPU; expected a name ('tbd-sim list gpus' names them), or several as "
+                  "'tbd-sim sweep --gpu " +
+                  several + "'");
+  EXPECT_EQ(test::message_of<UsageError>([&] { (void)catalog().find(Kind::link, "all"); }),
+            "unknown link 'all' ('tbd-sim list links' names them; a path to a YAML file works too)");
+}
+
 TEST_F(CatalogOfTwo, RefusesUnknownNames) {
   EXPECT_EQ(
       test::message_of<UsageError>([&] { (void)catalog().find(Kind::gpu, "c"); }),

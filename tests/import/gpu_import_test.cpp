@@ -174,5 +174,62 @@ TEST(Recognise, KnowsEachFormatByItsBeginning) {
               HasSubstr("no format that is known; expected one of"));
 }
 
+// What deviceQuery says of a card, as far as a file of it needs.
+std::string device_query(const std::string& name, const std::string& capability, const std::string& lanes) {
+  return "Device 0: \"" + name + "\"\n  CUDA Capability Major/Minor version number:    " + capability +
+         "\n  Total amount of global memory:                 5912 MBytes (6199377920 bytes)\n  (024) "
+         "Multiprocessors, (" +
+         lanes +
+         ") CUDA Cores/MP:    1536 CUDA Cores\n"
+         "  GPU Max Clock rate:                            1770 MHz (1.77 GHz)\n"
+         "  Memory Clock rate:                             6001 Mhz\n  Memory Bus Width:   192-bit\n"
+         "  L2 Cache Size:                                 1572864 bytes\n";
+}
+
+// 24 SMs of 64 lanes at 1770 MHz: 2 * 64 * 24 * 1.77e9 = 5.43744 TFLOP/s, twice as many of fp16. An RTX card
+// of that capability has tensor cores, 512 fp16 operations of an SM.
+TEST(GpuImport, CardsOfCapability75WithoutRtxHaveNoTensorCores) {
+  const test::TempDir dir;
+  const auto imported = [&](const std::string& name) {
+    const auto file = dir.write("d.txt", device_query(name, "7.5", "064"));
+    return test::run({"import", file.string(), "--set", "tdp=120W"}).out;
+  };
+  const std::string gtx = imported("NVIDIA GeForce GTX 1660 Ti");
+  EXPECT_THAT(gtx,
+              AllOf(HasSubstr("fp32:\n    flops_per_clock_per_sm: 128\n    quoted_peak: 5.43744 TFLOP/s"),
+                    HasSubstr("fp16:\n    flops_per_clock_per_sm: 256\n    quoted_peak: 10.8749 TFLOP/s"),
+                    HasSubstr("without tensor cores")));
+  EXPECT_THAT(imported("Quadro T1000"), HasSubstr("flops_per_clock_per_sm: 256\n"));
+  EXPECT_THAT(imported("NVIDIA GeForce RTX 2060 Ti"), HasSubstr("fp16:\n    flops_per_clock_per_sm: 512\n"));
+}
+
+// A slice has its own SMs and memory, and what the tool does not say from the card.
+TEST(GpuImport, ASliceOfACardHasThePowerOfTheCard) {
+  const test::TempDir dir;
+  const auto file = dir.write("d.txt", device_query("NVIDIA A100-SXM4-40GB MIG 3g.20gb", "8.0", "064"));
+  const test::CliResult result = test::run({"import", file.string()});
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("is a slice of a100_sxm_40gb"), HasSubstr("sm_count: 24\n"),
+                    HasSubstr("tdp: 400 W\n"), HasSubstr("tdp: \"of the whole card, a100_sxm_40gb\"")));
+}
+
+TEST(Recognise, SaysWhatIsExpectedInPlaceOfANearFormat) {
+  const test::TempDir dir;
+  const auto error_of = [&](const std::string& text) {
+    return test::run({"import", dir.write("f", text).string()}).err;
+  };
+  EXPECT_THAT(error_of("| NVIDIA-SMI 470.103.01   Driver Version: 470.103.01 |\n"),
+              HasSubstr("the table of nvidia-smi, which cuts names; expected what 'nvidia-smi -q' prints"));
+  EXPECT_THAT(
+      error_of("01:00.0 VGA compatible controller: NVIDIA Corporation GA104 [GeForce RTX 3070] (rev a1)\n"),
+      HasSubstr("expected what 'lspci -tv' prints"));
+  EXPECT_THAT(error_of("0, NVIDIA A10G, 23028 MiB\n"), HasSubstr("without noheader"));
+  EXPECT_THAT(error_of("Tesla T4, 15109 MiB\n"), HasSubstr("without noheader"));
+  EXPECT_THAT(error_of("SQLite format 3"), HasSubstr("nsys stats"));
+  EXPECT_THAT(error_of("PK\x03\x04"), HasSubstr("torch.onnx.export"));
+  EXPECT_THAT(error_of("\x89HDF"), HasSubstr("model.summary(line_length=160)"));
+  EXPECT_THAT(error_of("NVIDIA makes cards\n"), HasSubstr("no format that is known"));
+}
+
 }  // namespace
 }  // namespace tbdsim

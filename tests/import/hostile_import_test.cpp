@@ -2,6 +2,10 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 
@@ -23,24 +27,32 @@ using test::import_file;
 
 constexpr const char* kFiles[] = {"devicequery_v100.txt",
                                   "smi_q_quadro_rtx5000.txt",
+                                  "smi_q_mig.txt",
                                   "smi_q_t4.xml",
                                   "smi_query.csv",
                                   "topo_dgx1.txt",
                                   "topo_h100.txt",
+                                  "topo_1080ti.txt",
                                   "lspci_4x1080ti.txt",
                                   "hwloc_2xp100.xml",
                                   "trace.json",
                                   "trace_old.json.gz",
                                   "nsys_kern_sum.csv",
+                                  "nsys_gpu_sum.csv",
+                                  "nsys_kern_exec_sum.csv",
                                   "nsys_gpu_trace.csv",
                                   "nvprof_summary.csv",
+                                  "nvprof_summary_old.csv",
                                   "nvprof_trace.csv",
                                   "ncu.csv",
                                   "ncu_raw.csv",
+                                  "small_opset9.onnx",
                                   "small_opset13.onnx",
+                                  "small_opset21.onnx",
                                   "alexnet_paleo.json",
                                   "alexnet.prototxt",
                                   "keras_functional.txt",
+                                  "keras_sequential.txt",
                                   "torchinfo_alexnet.txt"};
 
 // A hundred damages of each file: cut short, a byte changed, a piece left out or put in twice, at places and
@@ -81,6 +93,60 @@ TEST_P(DamagedFile, IsReadOrRefused) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, DamagedFile, testing::ValuesIn(kFiles));
+
+// Whether tbd-sim reads the format as text of numbers and words.
+bool is_text(const std::string& name) { return !name.ends_with(".gz") && !name.ends_with(".onnx"); }
+
+// A hundred absurdities of each text: in the place of one of its numbers, of which they take one after
+// another, what is none or cannot be: other types, numbers without bounds, nesting, NaN, no UTF-8, NUL bytes,
+// a line again.
+std::string absurd(std::string text, int number) {
+  static const std::string kInstead[] = {"-1",
+                                         "0",
+                                         "1e308",
+                                         "1e999",
+                                         "NaN",
+                                         "-Infinity",
+                                         "99999999999999999999999999",
+                                         "-9223372036854775808",
+                                         "4294967297",
+                                         "\"text\"",
+                                         "null",
+                                         "true",
+                                         "0x7f",
+                                         "\xff\xfe\xc0\x80",
+                                         std::string("\0\0", 2),
+                                         std::string(2'000, '['),
+                                         std::string(100'000, '9'),
+                                         "{\"a\": 1, \"a\": 2}",
+                                         "1\n1",
+                                         ""};
+  std::vector<std::pair<std::size_t, std::size_t>> spans;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t first = std::min(text.find_first_of("0123456789", at), text.size());
+    at = std::min(text.find_first_not_of("0123456789.", first), text.size());
+    if (at > first) spans.emplace_back(first, at - first);
+  }
+  const auto [at, length] = spans[spans.size() * static_cast<std::size_t>(number) / 100];
+  return text.replace(at, length, kInstead[static_cast<std::size_t>(number) % std::size(kInstead)]);
+}
+
+TEST_P(DamagedFile, WithAbsurdNumbersIsReadOrRefused) {
+  const std::string name = GetParam();
+  if (!is_text(name)) return;
+  const std::string whole = read_file(import_file(name), 1'000'000);
+  const test::TempDir dir;
+  for (int number = 0; number < 100; ++number) {
+    const auto file = dir.write(name, absurd(whole, number));
+    std::vector<std::string> arguments = {"import", file.string()};
+    if (name == "keras_sequential.txt") arguments.insert(arguments.end(), {"--set", "input=28x28x1"});
+    const test::CliResult result = test::run(arguments);
+    EXPECT_TRUE(result.exit_code == 0 || result.exit_code == 2) << number;
+    if (result.exit_code != 2) continue;
+    EXPECT_THAT(result.err, testing::StartsWith("tbd-sim: ")) << number;
+    EXPECT_THAT(result.err, testing::HasSubstr("expected")) << number;
+  }
+}
 
 // The first of two execution traces is damaged.
 TEST(DamagedFiles, TracesAreReadOrRefused) {

@@ -72,6 +72,20 @@ TEST(KerasSummary, OldOnesToo) {
   EXPECT_EQ(counts_of(keras_network(text, "k.txt", {})).first, 2'682);
 }
 
+// A narrow terminal cuts types; a model inside of another shows none of its layers.
+TEST(KerasSummary, AModelInsideOfAnotherIsNamed) {
+  const std::string text =
+      "Model: \"model\"\n Layer (type)                Output Shape              Param #   \n"
+      "=================================================================\n"
+      " input_1 (InputLayer)        [(None, 160, 160, 3)]     0         \n"
+      " mobilenetv2_1.00_160 (Func  (None, 5, 5, 1280)        2257984   \n"
+      " tional)                                                         \n"
+      "Total params: 2,257,984\n";
+  EXPECT_THAT(refusal(text),
+              testing::AllOf(HasSubstr("k.txt:5:1: 'mobilenetv2_1.00_160': is a model of its own"),
+                             HasSubstr("model.get_layer('mobilenetv2_1.00_160')")));
+}
+
 TEST(KerasSummary, SaysWhatIsMissing) {
   std::string cut = text_of("keras_functional.txt");
   cut.replace(cut.rfind("re_lu[0][0]"), 11, "b\u2026");

@@ -118,6 +118,29 @@ TEST(Sweep, ThroughputIsThatOfThePrediction) {
   EXPECT_NEAR(*predictor.at(1).metrics[0], 10 / 10.24e-6, 1);
 }
 
+// A file of that name with CSV in it would be read by nothing.
+TEST(Sweep, ParquetIsRefusedByName) {
+  const test::CliResult result = test::run({"sweep", "--model", "resnet50", "--framework", "mxnet", "--gpu",
+                                            "p4000", "--batch", "8", "-o", "x.parquet"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("-o 'x.parquet': rows are written as CSV or JSON lines"));
+  EXPECT_FALSE(fs::exists("x.parquet"));
+}
+
+// One row for each name of the catalogue, and the header.
+TEST(Sweep, AllIsEveryNameOfTheCatalogue) {
+  for (const auto& [kind, gpu, framework] :
+       {std::tuple{"gpus", "all", "mxnet"}, std::tuple{"frameworks", "p4000", "all"}}) {
+    const test::CliResult names = test::run({"list", kind, "--format", "csv"});
+    const test::CliResult rows =
+        test::run({"sweep", "--model", "resnet50", "--framework", framework, "--gpu", gpu, "--batch", "8",
+                   "--metrics", "throughput", "--format", "csv"});
+    ASSERT_EQ(rows.exit_code, 0) << rows.err;
+    EXPECT_EQ(lines_of(rows.out).size(), lines_of(names.out).size()) << kind;
+    EXPECT_GT(lines_of(rows.out).size(), 10u);
+  }
+}
+
 TEST(Sweep, RowsSayWhatIsImpossible) {
   const test::CliResult result =
       test::run({"sweep", "--model", "resnet50,faster_rcnn", "--framework", "cntk", "--gpu", "p4000",

@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "hwspecs/base/error.h"
+#include "hwspecs/base/suggest.h"
 #include "simulate/cli/commands/command.h"
 #include "simulate/cli/commands/options.h"
 #include "simulate/job/job_request.h"
@@ -22,7 +23,7 @@ constexpr SweepFlag kFlags[] = {
     {"--model", "model",
      "one or several: resnet50,inception_v3, or all; a path with a comma in double quotes: "
      "'\"a,b.yaml\",resnet50'"},
-    {"--framework", "framework", "one or several; rows say where one does not train the model"},
+    {"--framework", "framework", "one or several, or all; rows say where one does not train the model"},
     {"--variant", "variant", "variants of the model (default: the framework's)"},
     {"--precision", "precision", "of 'tbd-sim list precisions' (without it: as captured, or fp32)"},
     {"--dataset", "dataset", "data sets, or YAML files"},
@@ -32,7 +33,7 @@ constexpr SweepFlag kFlags[] = {
     {"--seq-len", "sequence_length", "steps of every sequence: 10:100:10"},
     {"--image-size", "image_size", "pixels of every square image"},
     {"--rois", "rois", "regions of interest in every image"},
-    {"--gpu", "gpu", "one or several: titanxp,p4000"},
+    {"--gpu", "gpu", "one or several: titanxp,p4000, or all"},
     {"--batch", "batch", "samples of an iteration: 8,16,32 or 1:200 or 1:512:x2"},
     {"--tokens", "tokens", "instead of --batch"},
     {"--input", "input", "synthetic, real (default: as the framework's runs)"},
@@ -105,6 +106,11 @@ SweepOptions options_of(const Flags& flags) {
 }
 
 RowFormat row_format(const OutputOptions& output) {
+  if (output.file.ends_with(".parquet"))
+    throw UsageError(
+        "-o " + in_quotes(output.file) +
+        ": rows are written as CSV or JSON lines; expected a file as x.csv (the Python package writes "
+        "Parquet: tbdsim.sweep(...).to_parquet(\"x.parquet\"))");
   if (output.format.empty()) return RowFormat::csv;
   return static_cast<RowFormat>(choice("--format", output.format, {"csv", "jsonl"}));
 }

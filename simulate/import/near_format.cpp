@@ -1,0 +1,65 @@
+#include "simulate/import/near_format.h"
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+#include <string>
+
+#include "simulate/import/text_lines.h"
+
+namespace tbdsim {
+namespace {
+
+bool any_line(std::string_view text, bool (*is)(std::string_view line)) {
+  const auto lines = lines_of(text);
+  return std::any_of(lines.begin(), lines.end(), [&](const std::string& line) { return is(line); });
+}
+
+// "01:00.0 VGA compatible controller: NVIDIA Corporation GA104 [GeForce RTX 3070]"
+bool is_pci_device(std::string_view line) {
+  constexpr std::size_t kAddress = 7;
+  const bool address = line.size() > kAddress && std::isxdigit(static_cast<unsigned char>(line[0])) != 0 &&
+                       line[2] == ':' && line[5] == '.' && line[kAddress] == ' ';
+  return address && holds(line, "NVIDIA");
+}
+
+// "0, NVIDIA A10G, 23028 MiB"
+bool is_row_of_card(std::string_view line) {
+  constexpr std::string_view kMakers[] = {"NVIDIA ", "Tesla ", "GeForce ", "Quadro "};
+  return std::any_of(std::begin(kMakers), std::end(kMakers), [&](std::string_view maker) {
+    const bool first = line.starts_with(maker);
+    return holds(line, ",") && (first || holds(line, ", " + std::string(maker)));
+  });
+}
+
+struct Near {
+  bool (*is)(std::string_view text);
+  std::string_view says;
+};
+constexpr Near kNear[] = {
+    {[](std::string_view text) { return holds(text, "| NVIDIA-SMI"); },
+     "the table of nvidia-smi, which cuts names; expected what 'nvidia-smi -q' prints"},
+    {[](std::string_view text) { return any_line(text, is_pci_device); },
+     "a list of lspci, which shows no switches; expected what 'lspci -tv' prints"},
+    {[](std::string_view text) { return any_line(text, is_row_of_card); },
+     "a table without the names of its columns; expected 'nvidia-smi --query-gpu=name,... --format=csv', "
+     "without "
+     "noheader"},
+    {[](std::string_view text) { return text.starts_with("SQLite format 3"); },
+     "a database, as Nsight Systems has it; expected 'nsys stats -r cuda_gpu_kern_sum --format csv' of it"},
+    {[](std::string_view text) { return text.starts_with("PK\x03\x04"); },
+     "an archive, as torch.save and Keras write: it has no graph of layers; expected ONNX "
+     "(torch.onnx.export), a "
+     "printed summary, or a captured step (docs/capture.md)"},
+    {[](std::string_view text) { return text.starts_with("\x89HDF"); },
+     "weights in HDF5, without a graph of layers; expected what model.summary(line_length=160) prints"}};
+
+}  // namespace
+
+std::string_view near_format(std::string_view beginning) {
+  const auto* const found =
+      std::find_if(std::begin(kNear), std::end(kNear), [&](const Near& near) { return near.is(beginning); });
+  return found == std::end(kNear) ? std::string_view{} : found->says;
+}
+
+}  // namespace tbdsim
