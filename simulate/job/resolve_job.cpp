@@ -29,7 +29,7 @@ constexpr auto kUsualMachines =
                                                                   {"b200", "dgx_b200"},
                                                                   {"gb200", "gb200_nvl72"},
                                                                   {"b300", "dgx_b200"},
-                                                                  {"gb300", "gb200_nvl72"},
+                                                                  {"gb300", "gb300_nvl72"},
                                                                   {"h800_sxm", "dgx_h100"},
                                                                   {"a800_sxm_80gb", "dgx_a100"}});
 

@@ -99,6 +99,9 @@ TEST(MachineSpec, ARackThatNvLinkJoins) {
   EXPECT_EQ(root_port_of(machine, 71).socket, 35);
   EXPECT_THAT(root_port_of(machine, 71).gpus, ElementsAre(70, 71));
   EXPECT_EQ(machine.networks.front().below.size(), 72u);
+  const MachineSpec later = catalogue_machine("gb300_nvl72");
+  EXPECT_EQ(later.networks.front().below, machine.networks.front().below);
+  EXPECT_EQ(later.networks.front().link.bandwidth, machine.networks.front().link.bandwidth * 2);
 }
 
 // The file valid_machine.yaml of tests/bad_specs: GPUs 0 and 1 below one socket, joined by 2 links; 2 and 3
