@@ -203,12 +203,14 @@ def is_lora_of_blackwell(row):
 
 
 def scripts_of_blackwell(row):
-    """What those scripts set: FP8_ACT=1 without context parallelism (config_DGXB200_1x8x1xtp1pp1cp1.sh, of GB200 v5.0's
+    """What those scripts set: USE_TE_OPS=1 (config_common.sh of v5.1, not of v5.0), FP8_ACT=1 without context parallelism (config_DGXB200_1x8x1xtp1pp1cp1.sh, of GB200 v5.0's
     config_GB200_2x4x1xtp1pp1cp1.sh alone), MCORE_CUDA_GRAPH=1 with it (config_GB200_18x4x1xtp1pp1cp8.sh,
     config_DGXB200_8x8x1xtp1pp1cp8.sh)."""
+    later = "v5.1" in row["version"]
+    fused = {"operator_fuser": "true"} if later else {}
     if number(row["cp"], 1) > 1:
-        return {"cuda_graphs": "true"}
-    return {} if row["gpu"].startswith("GB") and "v5.1" in row["version"] else {"fp8_activations": "true"}
+        return {"cuda_graphs": "true", **fused}
+    return fused if row["gpu"].startswith("GB") and later else {"fp8_activations": "true", **fused}
 
 
 def computes_attention_in_fp8(row):
