@@ -237,6 +237,20 @@ TEST_F(PlanTest, MixtureOnExperts) {
   EXPECT_GT(p.parts.within, Seconds(0));
 }
 
+// 60 GPUs leave 15 ranks to each replica where 256 sequences divide at most by 4: no pipeline of 15 stages
+// divides 80 layers evenly, but all stages of 15 differ by one layer at most.
+TEST_F(PlanTest, StagesDifferWhereNoEvenPipelineDividesTheBatch) {
+  DecoderShape shape = llama3_8b();
+  shape.layers = 80;
+  const std::vector<ParallelLayout> layouts =
+      legal_layouts(shape, {.gpus = 60, .global_batch = 256, .sequence = 4096}, 8);
+  ASSERT_FALSE(layouts.empty());
+  for (const ParallelLayout& l : layouts) {
+    EXPECT_TRUE(l.uneven);
+    EXPECT_EQ(l.pp % 15, 0);
+  }
+}
+
 TEST_F(PlanTest, TheBestLayoutIsLegalFitsAndIsFastest) {
   const PlanInputs in = inputs(llama3_8b(), 64, 128);
   const std::vector<ParallelLayout> layouts = legal_layouts(in.shape, in.job, in.fabric.domain);
@@ -312,6 +326,22 @@ TEST(PlanCommand, SearchesAndPredicts) {
       test::run(plan_of({"--tp", "2", "--pp", "4", "--zero", "1", "--format", "json"}));
   EXPECT_EQ(one.exit_code, 0) << one.err;
   EXPECT_THAT(one.out, HasSubstr("optimizer state, last stage"));
+}
+
+// 37 is no number of replicas of 128 sequences, nor of ranks that share 32 heads, and more than the 32
+// layers. 36 are 4 replicas of 9 stages, 38 are 2 of 19; 37 replicas divide 3 * 37 and 4 * 37 sequences.
+TEST(PlanCommand, WhatGoesWhereNoLayoutDoes) {
+  const test::CliResult prime = test::run({"plan", "llama3_8b", "--gpu", "h100_sxm", "--gpus", "37",
+                                           "--global-batch", "128", "--seq-len", "4096"});
+  EXPECT_EQ(prime.exit_code, 2);
+  EXPECT_THAT(prime.err,
+              HasSubstr("no layout of llama3_8b divides 37 GPUs and a global batch of 128; expected "
+                        "GPUs as 36 or 38, or a global batch as 111 or 148"));
+  const test::CliResult card = test::run({"plan", "llama3_8b", "--gpu", "l40s", "--global-batch", "8"});
+  EXPECT_EQ(card.exit_code, 0) << card.err;
+  EXPECT_THAT(card.out, HasSubstr("server_pcie4: Server with PCI Express 4.0, two sockets (usual for l40s)"));
+  EXPECT_THAT(test::run({"plan", "gpt2_xl", "--gpu", "h100_sxm", "--seq-len", "4096"}).err,
+              HasSubstr("seq_len 4096 is more than the 1024 positions that gpt2_xl has learned"));
 }
 
 TEST(PlanCommand, WrongLayoutsAreUsageErrors) {
