@@ -28,7 +28,7 @@ constexpr auto kUsualMachines =
                                                                   {"h200", "dgx_h200"},
                                                                   {"b200", "dgx_b200"},
                                                                   {"gb200", "gb200_nvl72"},
-                                                                  {"b300", "dgx_b200"},
+                                                                  {"b300", "dgx_b300"},
                                                                   {"gb300", "gb300_nvl72"},
                                                                   {"h800_sxm", "dgx_h100"},
                                                                   {"h20", "dgx_h100"},

@@ -7,7 +7,7 @@ GPUS = {"A100-SXM4-80GB": ("a100_sxm_80gb", "dgx_a100_80gb"), "A100-SXM4-40GB": 
         "A800-SXM4-80GB": ("a800_sxm_80gb", "dgx_a100_80gb"), "H100-SXM5-80GB": ("h100_sxm", "dgx_h100"),
         "H100-SXM-96GB-HBM2e-500W": ("h100_sxm_96gb_500w", "dgx_h100"), "B200": ("b200", "dgx_b200"),
         "B200-SXM-180GB": ("b200", "dgx_b200"), "GB200": ("gb200", "gb200_nvl72"),
-        "B300": ("b300", "dgx_b200"), "GB300": ("gb300", "gb300_nvl72"), "H200": ("h200", "dgx_h200")}
+        "B300": ("b300", "dgx_b300"), "GB300": ("gb300", "gb300_nvl72"), "H200": ("h200", "dgx_h200")}
 
 # Machines of sets whose network is not that of the GPU's usual machine.
 MACHINES = {"vtrain_multi": "a100_8x_hdr_4x", "bigscience_a100": "jean_zay_a100", "internevo": "a100_8x_roce_4x",

@@ -90,6 +90,16 @@ TEST(MachineSpec, ASwitchJoinsAllGpus) {
   EXPECT_THAT(machine.networks.front().below, ElementsAre(0, 0, 1, 1, 2, 2, 3, 3));
 }
 
+// Adapters of 100 GB/s have switches of PCIe 6.0, whose way up is PCIe 5.0 with 63 GB/s.
+TEST(MachineSpec, SlotsBelowFasterSwitches) {
+  const MachineSpec machine = catalogue_machine("dgx_b300");
+  const RootPort& port = root_port_of(machine, 5);
+  EXPECT_EQ(port.link.name, "pcie5");
+  EXPECT_EQ(port.of_slots().name, "pcie6");
+  EXPECT_GT(port.of_slots().bandwidth, machine.networks.front().link.bandwidth);
+  EXPECT_EQ(root_port_of(catalogue_machine("dgx_b200"), 5).of_slots().name, "pcie5");
+}
+
 // Eighteen trays of four GPUs; two GPUs share the bus to their processor.
 TEST(MachineSpec, ARackThatNvLinkJoins) {
   const MachineSpec machine = catalogue_machine("gb200_nvl72");
