@@ -7,7 +7,8 @@
 //   socket link -- socket -- root port ...
 //
 // GPUs below one root port share its link to the socket; several of them are connected by a switch, whose
-// traffic does not use that link. A GPU's slot has the smaller bandwidth of its `bus` and the port's link.
+// traffic does not use that link. A GPU's slot has the smaller bandwidth of its `bus` and the port's link, or
+// what the port's `slot` says of those below its switch.
 #pragma once
 
 #include <array>
@@ -25,8 +26,11 @@ namespace tbdsim {
 
 struct RootPort {
   LinkSpec link;
+  std::optional<LinkSpec> slot;  // between GPUs, adapters and their switch, where that is another link
   int socket = 0;
   std::vector<int> gpus;  // at least one
+
+  [[nodiscard]] const LinkSpec& of_slots() const { return slot ? *slot : link; }
 };
 
 // Reach of peer access over PCIe, without staging in host memory: none, below one switch, below one socket,

@@ -81,6 +81,7 @@ class MachineReader {
     node.map([&](SpecMap& m) {
       RootPort port;
       port.link = link(m.at("link"), LinkKind::pcie);
+      if (const auto slot = m.find("slot")) port.slot = link(*slot, LinkKind::pcie);
       port.socket = static_cast<int>(m.at("socket").count(0, machine_.sockets - 1));
       const SpecNode gpus = m.at("gpus");
       for (const SpecNode& index : gpus.list()) {
@@ -190,7 +191,7 @@ class MachineReader {
   }
 
   void require_slot_for(const LinkSpec& network, const SpecNode& port, int number) const {
-    const LinkSpec& slot = machine_.root_ports[static_cast<std::size_t>(number)].link;
+    const LinkSpec& slot = machine_.root_ports[static_cast<std::size_t>(number)].of_slots();
     if (network.bandwidth <= slot.bandwidth) return;
     port.fail(
         fmt::format("{} carries {}, more than its slot ({}, {}); expected a slower card or a faster slot",

@@ -43,7 +43,8 @@ void use_one_root(MachineSpec& machine) {
   const LinkSpec link = machine.root_ports.front().link;
   machine.root_ports.clear();
   for (int gpu = 0; gpu < machine.gpus; ++gpu) {
-    if (gpu % kGpusOfARoot == 0) machine.root_ports.push_back({.link = link, .socket = 0, .gpus = {}});
+    if (gpu % kGpusOfARoot == 0)
+      machine.root_ports.push_back({.link = link, .slot = {}, .socket = 0, .gpus = {}});
     machine.root_ports.back().gpus.push_back(gpu);
   }
 }

@@ -185,7 +185,7 @@ ProfileBlock own_block(const Samples<Family>& samples, const Samples<Family>& ki
   return block;
 }
 
-// The block of other GPUs, without a clock. `fit`: the one that `fitted` names.
+// The block of several GPUs, without a clock. `fit`: the one that `fitted` names.
 template <class Family>
 ProfileBlock block_of_others(const Samples<Family>& samples, const FamilyFit& fit, const std::string& fitted,
                              const Context& context) {
@@ -248,19 +248,20 @@ void fit_blocks(std::span<const Record> records, Context& context) {
   for (const auto& [key, samples] : blocks) {
     const auto targets = [&](const Sample<Family>& s) { return context.is_target(s.gpu); };
     const Samples<Family> target = where(samples, targets);
-    const Samples<Family> others = where(samples, std::not_fn(targets));
+    // Calls of the GPU itself that are too few for a block of its own count among those of GPUs like it.
+    const auto seen = [&](const Sample<Family>& s) { return !context.options.without_gpu || !targets(s); };
+    const Samples<Family> known = where(samples, seen);
     const bool thin = target.size() < kFewestSamples && !context.options.refuse_thin;
     const bool own = !target.empty() && !thin && !context.options.without_gpu;
-    if (!own && others.size() < kFewestSamples) {
-      context.too_few.push_back(fmt::format("{} of {} ({})", others.size(), Family::name, key));
+    if (!own && known.size() < kFewestSamples) {
+      context.too_few.push_back(fmt::format("{} of {} ({})", known.size(), Family::name, key));
       continue;
     }
     if (!context.computes(key)) continue;
     if (context.options.progress) context.options.progress(fmt::format("{} {}", Family::name, key));
     const Samples<Family>& every = kin_of.at(kind_of_block(key));
-    ProfileBlock block =
-        own ? own_block<Family>(samples, every, context)
-            : shared_block<Family>(others, where(every, std::not_fn(targets)), target, context);
+    ProfileBlock block = own ? own_block<Family>(samples, every, context)
+                             : shared_block<Family>(known, where(every, seen), target, context);
     block.generation = key.substr(0, key.find('/'));
     block.math = math_of_block(key);
     context.profile.families[index_of_family<Family>()].push_back(std::move(block));

@@ -4,7 +4,8 @@
 //   generation's, which are the prior of a GPU's own
 //   measured on the GPU   parameters fitted to its own calls, about those that the generation's GPUs share
 //   measured on others    the shared parameters; the clock is the data sheet's expected_clock times the
-//                         median ratio of fitted to expected clock of those GPUs
+//                         median ratio of fitted to expected clock of those GPUs. Calls of its own that are
+//                         too few for a block of their own are among them
 //
 // Each block keeps the residuals of representative calls. Intervals are as wide as 80 % of the fitted calls
 // need when each is left out of that table (of other GPUs: when each card is), its own residual unseen.

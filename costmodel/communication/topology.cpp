@@ -22,14 +22,15 @@ constexpr Seconds kStagedStep(15e-6);  // two processes and host memory; estimat
 constexpr double kDriverCopies = 0.5;
 
 // The slower of a GPU's bus and its port's link: a slot runs at the rate that both ends support.
-const LinkSpec& slower(const LinkSpec& bus, const LinkSpec& port) {
-  return achievable(bus) < achievable(port) ? bus : port;
+const LinkSpec& slot_of(const LinkSpec& bus, const RootPort& port) {
+  if (port.slot) return *port.slot;
+  return achievable(bus) < achievable(port.link) ? bus : port.link;
 }
 
 }  // namespace
 
 Topology::Topology(const MachineSpec& machine, const GpuSpec& gpu, int gpus)
-    : machine_(machine), slot_(slower(gpu.bus, machine.root_ports.front().link)), gpus_(gpus) {
+    : machine_(machine), slot_(slot_of(gpu.bus, machine.root_ports.front())), gpus_(gpus) {
   if (gpus < 1 || gpus > machine.gpus) {
     throw UsageError(fmt::format("{} GPUs in a machine; {} has {}", gpus, machine.title, machine.gpus));
   }
@@ -71,7 +72,7 @@ void Topology::add_host_links(const GpuSpec& gpu) {
     const LinkIndex down = add(fmt::format("root port {}, down", p), achievable(port.link));
     for (const int g : port.gpus) {
       if (g >= gpus_) continue;
-      const LinkSpec& link = slower(gpu.bus, port.link);
+      const LinkSpec& link = slot_of(gpu.bus, port);
       const BytesPerSecond slot = achievable(link);
       const BytesPerSecond across_sockets = slot * (link.across_sockets / link.across_ports);
       Slot& s = slots_[static_cast<std::size_t>(g)];

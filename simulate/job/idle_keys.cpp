@@ -58,6 +58,14 @@ constexpr auto kRules = std::to_array<IdleRule>(
         return !in.shape.gated || l.recompute == Recomputation::full;
       },
       "the activation is not gated, or computed again"},
+     {"operator_fuser",
+      [](const Layout& l, const PlanInputs& in) {
+        const Adapters& a = in.job.adapters;
+        const bool casts = in.stack.fused_pointwise && in.stack.joined_products &&
+                           in.precision.math == MathType::fp8 && !in.shape.mixture();
+        return a.frozen() ? l.tp > 1 && (!casts || a.up || a.down) : !casts;
+      },
+      "no feed-forward layer without experts and adapters is in fp8, and no adapter beside a whole matrix"},
      {"early_stop", [](const Layout& l, const PlanInputs&) { return l.recompute != Recomputation::full; },
       "recompute is not full"},
      {"ffn",

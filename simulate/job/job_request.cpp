@@ -152,6 +152,10 @@ constexpr auto kKeys = std::to_array<JobKey>(
      {"fp8_activations", stack,
       "unlike the stack: true for inputs of gated activations that are kept in fp8 (Megatron-Core's "
       "activation_func_fp8_input_store); false"},
+     {"operator_fuser", stack,
+      "unlike the stack: true for Transformer Engine's fused operators: casts to fp8 within norms and "
+      "activations of feed-forward layers, adapters' scale and sum within products "
+      "(use_transformer_engine_op_fuser); false"},
      {"early_stop", stack,
       "unlike the stack: true for full recomputation that leaves out a block's last product, which no "
       "gradient "

@@ -28,9 +28,14 @@ constexpr auto kUsualMachines =
                                                                   {"h200", "dgx_h200"},
                                                                   {"b200", "dgx_b200"},
                                                                   {"gb200", "gb200_nvl72"},
-                                                                  {"b300", "dgx_b200"},
-                                                                  {"gb300", "gb200_nvl72"},
+                                                                  {"b300", "dgx_b300"},
+                                                                  {"gb300", "gb300_nvl72"},
                                                                   {"h800_sxm", "dgx_h100"},
+                                                                  {"h20", "dgx_h100"},
+                                                                  {"h100_sxm_96gb", "dgx_h100"},
+                                                                  {"h100_sxm_96gb_500w", "dgx_h100"},
+                                                                  {"v100_sxm3_32gb", "dgx2"},
+                                                                  {"v100_sxm3_32gb_450w", "dgx2"},
                                                                   {"a800_sxm_80gb", "dgx_a100"}});
 
 MathType math_of_products(std::string_view precision) {
@@ -41,10 +46,14 @@ MathType math_of_products(std::string_view precision) {
   return MathType::bf16;
 }
 
-std::string usual_machine(const std::string& gpu, const SpecCache& specs) {
+// The machine that such GPUs usually are in: of cards with slots, a server with as many slots of their bus.
+std::string usual_machine(const std::string& gpu, const GpuSpec& spec, const SpecCache& specs) {
   for (const auto& [card, name] : kUsualMachines) {
     if (card == gpu) return std::string(name);
   }
+  if (spec.nvlink && !spec.nvlink->mesh.empty()) return spec.nvlink->mesh;
+  const std::string server = "server_" + spec.bus.name;
+  if ((!spec.nvlink || spec.nvlink->bridge) && specs.catalog().contains(Kind::machine, server)) return server;
   throw UsageError(fmt::format("--machine is missing: no machine is usual for {}; expected one of {}", gpu,
                                joined(specs.catalog().names(Kind::machine))));
 }
@@ -67,7 +76,7 @@ DecoderShape decoder_named(const std::string& name, Job& job, SpecCache& specs) 
 // The machine with the network that was asked for, and what was assumed of both.
 MachineSpec machine_of(const JobRequest& request, const std::string& gpu, ResolvedJob& job,
                        SpecCache& specs) {
-  job.machine = request.machine.empty() ? usual_machine(gpu, specs) : request.machine;
+  job.machine = request.machine.empty() ? usual_machine(gpu, *job.gpu, specs) : request.machine;
   MachineSpec machine = *specs.machine(job.machine);
   if (request.machine.empty())
     job.assumed.push_back({"machine", fmt::format("{}: {}", job.machine, machine.title), "usual for " + gpu});
@@ -95,7 +104,7 @@ MachineSpec machine_of(const JobRequest& request, const std::string& gpu, Resolv
 
 // The layouts that have this value; what no search varies is set in all of them, where that is legal.
 std::vector<ParallelLayout> with_value(const std::vector<ParallelLayout>& layouts, const std::string& key,
-                                       const std::string& value, const PlanInputs& in) {
+                                       const std::string& value, const DecoderShape& shape, const Job& job) {
   constexpr auto kNotSearched = std::to_array<std::string_view>(
       {"reshard", "prefetch", "uneven", "recompute_modules", "recompute_layers", "schedule"});
   const bool set = std::find(kNotSearched.begin(), kNotSearched.end(), key) != kNotSearched.end();
@@ -103,7 +112,7 @@ std::vector<ParallelLayout> with_value(const std::vector<ParallelLayout>& layout
   for (const ParallelLayout& layout : layouts) {
     ParallelLayout with = layout;
     set_layout(with, key, value);
-    if (with == layout || (set && is_legal(with, in.shape, in.job))) kept.push_back(with);
+    if (with == layout || (set && is_legal(with, shape, job))) kept.push_back(with);
   }
   return kept;
 }
@@ -131,6 +140,11 @@ void take_decoder(ResolvedJob& r, const JobRequest& request, SpecCache& specs) {
     in.shape = completed(in.shape);
   }
   if (in.job.sequence == 0) throw UsageError("seq_len is missing; expected the tokens of a sequence");
+  if (in.shape.positions > 0 && in.job.sequence > in.shape.positions)
+    throw UsageError(
+        fmt::format("seq_len {} is more than the {} positions that {} has learned; expected at "
+                    "most as many, or --positions {}",
+                    in.job.sequence, in.shape.positions, in.shape.name, in.job.sequence));
   in.stack = stack_named(request.stack);
   for (const auto& [key, value] : said_of(request, JobKeyGroup::stack)) set_stack(in.stack, key, value);
   constexpr double kHopper = 9;
@@ -213,7 +227,10 @@ std::string title_of(const ResolvedJob& r) {
                      r.precision, r.inputs.stack.name, adapters);
 }
 
-std::vector<ParallelLayout> layouts_of(const ResolvedJob& r) {
+namespace {
+
+// Every layout of the job that is legal and has what is said of it.
+std::vector<ParallelLayout> layouts_of_job(const ResolvedJob& r, const Job& job) {
   SearchSpace space = r.captured() ? space_of_captured() : SearchSpace{};
   if (!r.captured()) {
     space.selective = !r.inputs.stack.fused_attention;
@@ -224,15 +241,46 @@ std::vector<ParallelLayout> layouts_of(const ResolvedJob& r) {
     if ((key == "recompute" && value == "selective") || key == "recompute_modules") space.selective = true;
     if (key == "recompute" && value == "operators") space.operators = true;
   }
-  std::vector<ParallelLayout> layouts =
-      legal_layouts(r.inputs.shape, r.inputs.job, r.inputs.fabric.domain, space);
-  for (const auto& [key, value] : r.fixed) layouts = with_value(layouts, key, value, r.inputs);
+  std::vector<ParallelLayout> layouts = legal_layouts(r.inputs.shape, job, r.inputs.fabric.domain, space);
+  for (const auto& [key, value] : r.fixed) layouts = with_value(layouts, key, value, r.inputs.shape, job);
+  return layouts;
+}
+
+// "GPUs as 64 or 80, or a global batch as 1008 or 1080": the nearest with which there is a layout.
+std::string nearest_jobs(const ResolvedJob& r) {
+  constexpr std::int64_t kFarthest = 64;
+  const Job& job = r.inputs.job;
+  std::vector<std::string> gpus, batches;
+  const auto add = [&](std::vector<std::string>& to, std::int64_t number, std::int64_t Job::*key) {
+    Job other = job;
+    other.*key = number;
+    const bool legal = number > 0 && !layouts_of_job(r, other).empty();
+    if (legal) to.push_back(std::to_string(number));
+    return legal;
+  };
+  for (const int way : {-1, 1}) {
+    for (std::int64_t far = 1; far <= kFarthest && !add(gpus, job.gpus + way * far, &Job::gpus); ++far) {
+    }
+  }
+  const std::int64_t below = job.global_batch / job.gpus * job.gpus;
+  add(batches, below, &Job::global_batch);
+  add(batches, below + job.gpus, &Job::global_batch);
+  const auto part = [](const char* what, const std::vector<std::string>& numbers) {
+    return numbers.empty() ? "" : what + fmt::format("{}", fmt::join(numbers, " or "));
+  };
+  const std::string of_gpus = part("GPUs as ", gpus), of_batch = part("a global batch as ", batches);
+  if (of_gpus.empty() && of_batch.empty()) return "less of it";
+  return of_gpus + (of_gpus.empty() || of_batch.empty() ? "" : ", or ") + of_batch;
+}
+
+}  // namespace
+
+std::vector<ParallelLayout> layouts_of(const ResolvedJob& r) {
+  std::vector<ParallelLayout> layouts = layouts_of_job(r, r.inputs.job);
   if (layouts.empty())
-    throw UsageError(
-        fmt::format("no layout of {} divides {} GPUs and a global batch of {}{}; expected a batch that "
-                    "has a common divisor with the GPUs",
-                    r.inputs.shape.name, r.inputs.job.gpus, r.inputs.job.global_batch,
-                    r.fixed.empty() ? "" : " with what is said of it"));
+    throw UsageError(fmt::format("no layout of {} divides {} GPUs and a global batch of {}{}; expected {}",
+                                 r.inputs.shape.name, r.inputs.job.gpus, r.inputs.job.global_batch,
+                                 r.fixed.empty() ? "" : " with what is said of it", nearest_jobs(r)));
   return layouts;
 }
 

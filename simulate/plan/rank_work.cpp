@@ -92,22 +92,30 @@ void attention_layer(WorkBuilder& b, const DecoderShape& s, const Share& share, 
   b.residual();
 }
 
-// `experts_here`: those on this rank; 0: the layer is no expert.
+// True if norm and activation of the feed-forward layer write its products' operands in fp8. An adapter's
+// product reads 16 bits.
+bool fuses_casts(const DecoderShape& s, const Adapters& adapters, const Stack& stack, MathType math) {
+  const bool adapted = adapters.frozen() && (adapters.up || adapters.down);
+  const bool kernels = stack.fuses_operators && stack.fused_pointwise && stack.joined_products;
+  return kernels && math == MathType::fp8 && !adapted && !s.mixture();
+}
+
+// `experts_here`: those on this rank; 0: the layer is no expert. `fuses`: fuses_casts().
 void feed_forward(WorkBuilder& b, const DecoderShape& s, const Adapters& adapters, std::int64_t rows,
-                  std::int64_t inner, MathType math, std::int64_t experts_here = 0) {
+                  std::int64_t inner, MathType math, std::int64_t experts_here = 0, bool fuses = false) {
   const std::int64_t up = s.gated ? 2 * inner : inner;
   const bool expert = experts_here > 0;
   const std::int64_t experts = std::max<std::int64_t>(1, experts_here);
   if (b.joined() || !s.gated) {
-    b.product(rows, s.hidden, up, math, Kept::product, experts);
+    b.product(rows, s.hidden, up, math, Kept::product, experts, {!fuses, !fuses});
   } else {
     b.product(rows, s.hidden, inner, math, Kept::product, experts);
     b.product(rows, s.hidden, inner, math, Kept::half, experts);
   }
   b.parameters(s.hidden, up, expert, experts);
   b.adapter(adapters.up, Sharding::columns, rows, s.hidden, up, expert, experts);
-  b.activation(rows * experts, inner, b.keeps_input(adapters.down), expert);
-  b.product(rows, inner, s.hidden, math, Kept::product, experts);
+  b.activation(rows * experts, inner, b.keeps_input(adapters.down), expert, fuses);
+  b.product(rows, inner, s.hidden, math, Kept::product, experts, {!fuses, true});
   b.parameters(inner, s.hidden, expert, experts);
   b.adapter(adapters.down, Sharding::rows, rows, inner, s.hidden, expert, experts);
 }
@@ -239,10 +247,11 @@ RankWork block_work(const DecoderShape& shape, const Share& share, const Job& jo
   if (experts) {
     expert_layer(b, shape, share, job, precision);
   } else {
+    const bool fuses = fuses_casts(shape, job.adapters, stack, precision.math);
     b.within({RecomputeModule::layernorm, RecomputeModule::mlp});
-    b.norm(shape.hidden, b.keeps_input(job.adapters.up));
+    b.norm(shape.hidden, b.keeps_input(job.adapters.up), fuses);
     b.within({RecomputeModule::mlp});
-    feed_forward(b, shape, job.adapters, b.rows(), shape.ffn / share.tp, precision.math);
+    feed_forward(b, shape, job.adapters, b.rows(), shape.ffn / share.tp, precision.math, 0, fuses);
     b.within({});
     b.tensor_messages();
     b.residual();

@@ -24,15 +24,15 @@ class Enumeration {
   Enumeration(const DecoderShape& shape, const Job& job, std::int64_t domain, const SearchSpace& space)
       : shape_(shape), job_(job), domain_(domain), space_(space) {
     most_tp_ = space.most_tp > 0 ? space.most_tp : std::min(domain, shape.heads);
+    contexts_ = powers(std::min(space.most_cp, std::max<std::int64_t>(1, job.sequence / 4096)));
   }
 
   std::vector<ParallelLayout> run() {
-    const std::int64_t contexts = std::min(space_.most_cp, std::max<std::int64_t>(1, job_.sequence / 4096));
     for (const std::int64_t tp : divisors(shape_.heads, most_tp_)) {
       uneven_ = !has_even_pipeline(tp);
       for (std::int64_t pp = 1; pp <= std::min({shape_.layers, job_.gpus / tp, space_.most_stages}); ++pp) {
-        for (const std::int64_t cp : powers(contexts)) {
-          if (job_.gpus % (tp * pp * cp) != 0) continue;
+        for (const std::int64_t cp : contexts_) {
+          if (!has_replicas(tp * pp * cp)) continue;
           layout_ = {};
           layout_.tp = tp;
           layout_.pp = pp;
@@ -40,7 +40,6 @@ class Enumeration {
           layout_.dp = job_.gpus / (tp * pp * cp);
           layout_.sequence_parallel = tp > 1;
           layout_.uneven = uneven_ && pp > 1;
-          if (job_.global_batch % layout_.dp != 0) continue;
           of_grid();
           if (cp == 1) continue;
           layout_.context = ContextExchange::all_to_all;
@@ -52,12 +51,18 @@ class Enumeration {
   }
 
  private:
-  // Whether some pipeline of several stages divides both the GPUs and the layers, embedding and logits
-  // counted as layers or not.
+  // Whether replicas of so many ranks divide the GPUs, and their number the batch.
+  [[nodiscard]] bool has_replicas(std::int64_t ranks) const {
+    return job_.gpus % ranks == 0 && job_.global_batch % (job_.gpus / ranks) == 0;
+  }
+
+  // Whether some pipeline of several stages divides GPUs, batch and layers, embedding and logits counted as
+  // layers or not.
   [[nodiscard]] bool has_even_pipeline(std::int64_t tp) const {
     for (std::int64_t pp = 2; pp <= std::min({shape_.layers, job_.gpus / tp, space_.most_stages}); ++pp) {
-      if (job_.gpus % (tp * pp) == 0 && (shape_.layers % pp == 0 || (shape_.layers + 2) % pp == 0))
-        return true;
+      const bool even = shape_.layers % pp == 0 || (shape_.layers + 2) % pp == 0;
+      const auto fits = [&](std::int64_t cp) { return has_replicas(tp * pp * cp); };
+      if (even && std::any_of(contexts_.begin(), contexts_.end(), fits)) return true;
     }
     return false;
   }
@@ -113,7 +118,8 @@ class Enumeration {
   std::int64_t domain_;
   const SearchSpace& space_;
   std::int64_t most_tp_ = 1;
-  bool uneven_ = false;  // chunks of layers may differ
+  std::vector<std::int64_t> contexts_;  // numbers of context-parallel ranks
+  bool uneven_ = false;                 // chunks of layers may differ
   ParallelLayout layout_;
   std::vector<ParallelLayout> all_;
 };

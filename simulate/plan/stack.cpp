@@ -212,6 +212,7 @@ constexpr TextKey<Stack> kKeys[] = {{"fused_attention", kFlag<&Stack::fused_atte
                                     {"overlap_experts", kFlag<&Stack::overlaps_experts>},
                                     {"dispatch_once", kFlag<&Stack::dispatches_once>},
                                     {"fp8_activations", kFlag<&Stack::narrow_activations>},
+                                    {"operator_fuser", kFlag<&Stack::fuses_operators>},
                                     {"early_stop", kFlag<&Stack::stops_early>},
                                     {"overlap_replicas", set_replica_overlap},
                                     {"cuda_graphs", set_graphs},

@@ -81,6 +81,11 @@ struct Stack {
   // The backward pass keeps the cast of a product's input in fp8 or fp4, not the 16 bits (Transformer
   // Engine, module/linear.py; not torchao, float8_linear.py).
   bool keeps_casts = true;
+  // Transformer Engine's operator fuser (Megatron-Core, use_transformer_engine_op_fuser; TransformerEngine
+  // release_v2.8, pytorch/ops/fused): norms, activations and their gradients of feed-forward layers write the
+  // fp8 operands of the products that follow (TEFusedMLP); an adapter's scale and sum are part of its product
+  // (forward_linear_scale_add.py, backward_linear_scale.py), which needs whole matrices.
+  bool fuses_operators = false;
   // The input of a gated activation is kept in fp8 (Megatron-Core, activation_func_fp8_input_store).
   bool narrow_activations = false;
   // Bytes that clipping, update and copies read and write for each local parameter.

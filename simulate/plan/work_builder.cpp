@@ -13,9 +13,11 @@ void WorkBuilder::adapter(bool adapted, Sharding by, std::int64_t rows, std::int
   const std::int64_t rank = adapters_.rank;
   matrix_products(rows, in, rank, precision_.attention, Kept::product, count, true);
   matrix_products(rows, rank, out, precision_.attention, Kept::product, count, true);
-  pointwise_forward(KernelKind::elementwise, "scale", rows * count, out, {2, 2});
-  pointwise_backward(KernelKind::elementwise, "scale", rows * count, out, {2, 2});
-  pointwise_forward(KernelKind::elementwise, "add", rows * count, out, {4, 2});
+  if (!stack_.fuses_operators || share_.tp > 1) {
+    pointwise_forward(KernelKind::elementwise, "scale", rows * count, out, {2, 2});
+    pointwise_backward(KernelKind::elementwise, "scale", rows * count, out, {2, 2});
+    pointwise_forward(KernelKind::elementwise, "add", rows * count, out, {4, 2});
+  }
   keep(matrix(rows * count, rank));
   if (share_.tp > 1 && !expert) adapter_messages(by, rows, in, out);
   (expert ? work.expert_adapter_parameters : work.adapter_parameters) +=
@@ -28,7 +30,7 @@ void WorkBuilder::parameters(std::int64_t in, std::int64_t out, bool expert, std
   (expert ? work.expert_parameters : work.parameters) += number;
 }
 
-void WorkBuilder::norm(std::int64_t columns, bool kept) {
+void WorkBuilder::norm(std::int64_t columns, bool kept, bool casts) {
   const bool eager = !stack_.fused_pointwise && s_.rms_norm;
   // Eager: float, square, mean, scale, cast, weight.
   if (eager) {
@@ -39,7 +41,8 @@ void WorkBuilder::norm(std::int64_t columns, bool kept) {
       pointwise_backward(KernelKind::elementwise, "rms_norm", own_rows_, columns, t);
     keep(matrix(own_rows_, columns, 4));  // in fp32
   } else {
-    pointwise_forward(KernelKind::layer_norm, "norm", own_rows_, columns, {2, 2});
+    const double written = casts ? copies_of_cast() : kHalf;
+    pointwise_forward(KernelKind::layer_norm, "norm", own_rows_, columns, {2, written});
     pointwise_backward(KernelKind::layer_norm, "norm", own_rows_, columns, {4, 2});
   }
   if (kept) keep(matrix(own_rows_, columns, operand_bytes()));
@@ -58,8 +61,9 @@ void WorkBuilder::residual() {
   pointwise_backward(KernelKind::elementwise, "add", own_rows_, s_.hidden, {4, 2});
 }
 
-void WorkBuilder::activation(std::int64_t rows, std::int64_t inner, bool kept, bool experts) {
+void WorkBuilder::activation(std::int64_t rows, std::int64_t inner, bool kept, bool experts, bool casts) {
   const double up = s_.gated ? 4 : 2;
+  const double narrow = casts ? copies_of_cast() / kHalf : 1;  // of what it writes, over 16 bits
   const RecomputeModules around = within_;
   // The activation's input, of which fp8 is half.
   keep(matrix(rows, inner, up) * (s_.gated && stack_.narrow_activations ? 0.5 : 1));
@@ -70,8 +74,8 @@ void WorkBuilder::activation(std::int64_t rows, std::int64_t inner, bool kept, b
     for (int i = 0; i < 3; ++i) pointwise_backward(KernelKind::elementwise, "mul", rows, inner, {4, 2});
     keep(matrix(rows, inner));
   } else {
-    pointwise_forward(KernelKind::elementwise, "activation", rows, inner, {up, 2});
-    pointwise_backward(KernelKind::elementwise, "activation", rows, inner, {up + 2, up});
+    pointwise_forward(KernelKind::elementwise, "activation", rows, inner, {up, 2 * narrow});
+    pointwise_backward(KernelKind::elementwise, "activation", rows, inner, {up + 2, up * narrow});
     if (s_.bias) pointwise_backward(KernelKind::reduction, "bias", rows, inner, {up, 0});
   }
   if (experts && !s_.gated) weigh_by_router(rows, inner);
@@ -240,7 +244,7 @@ void WorkBuilder::heads_messages(std::int64_t heads, std::int64_t groups) {
 }
 
 void WorkBuilder::matrix_products(std::int64_t rows, std::int64_t in, std::int64_t out, MathType math,
-                                  Kept as, std::int64_t count, bool trains) {
+                                  Kept as, std::int64_t count, bool trains, Casts casts) {
   Precision precision{.name = {},
                       .math = math,
                       .storage_bytes = math == MathType::fp8 ? 1 : 2,
@@ -267,14 +271,15 @@ void WorkBuilder::matrix_products(std::int64_t rows, std::int64_t in, std::int64
     else
       work.backward.push_back(std::move(kernel));
   }
-  // Values and their transposes in fp8, made of what is in 16 bits: inputs forward, gradients backward.
+  // Operands in fp8 are made of what is in 16 bits: inputs forward, gradients backward.
   if (math == MathType::fp8) {
-    pointwise_forward(KernelKind::elementwise, "cast", rows * count, in, {2, 2});
-    pointwise_backward(KernelKind::elementwise, "cast", rows * count, out, {2, 2});
+    const BytesOfElement cast{2, copies_of_cast()};
+    if (casts.input) pointwise_forward(KernelKind::elementwise, "cast", rows * count, in, cast);
+    if (casts.gradient) pointwise_backward(KernelKind::elementwise, "cast", rows * count, out, cast);
   }
-  // Their largest magnitude first; then values and transposes in fp4 with a byte for every 16 of them.
+  // Their largest magnitude first; then operands in fp4 with a byte for every 16 numbers.
   if (math == MathType::fp4) {
-    for (const BytesOfElement t : {BytesOfElement{2, 0}, {2, 2 * kFp4WithScale}}) {
+    for (const BytesOfElement t : {BytesOfElement{2, 0}, {2, copies_of_cast() * kFp4WithScale}}) {
       pointwise_forward(KernelKind::elementwise, "cast", rows * count, in, t);
       pointwise_backward(KernelKind::elementwise, "cast", rows * count, out, t);
     }

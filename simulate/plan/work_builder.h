@@ -24,6 +24,11 @@ struct BytesOfElement {
   double reads, writes;
 };
 
+// Of a product in fp8: what no kernel before it has cast.
+struct Casts {
+  bool input = true, gradient = true;
+};
+
 class WorkBuilder {
  public:
   WorkBuilder(const DecoderShape& shape, const Share& share, const Job& job, const Stack& stack,
@@ -74,6 +79,10 @@ class WorkBuilder {
   void within(RecomputeModules modules) { within_ = modules; }
 
   [[nodiscard]] bool frozen() const { return adapters_.frozen(); }
+  // Copies of an operand that a cast writes: values, and their transpose where a gradient of the weight needs
+  // it (Transformer Engine, module/linear.py, set_usage).
+  [[nodiscard]] double copies_of_cast() const { return frozen() ? 1 : 2; }
+
   // True if a product's input is kept for the gradient of its weight or of the adapter beside it.
   [[nodiscard]] bool keeps_input(bool adapted) const { return !frozen() || adapted; }
 
@@ -92,10 +101,10 @@ class WorkBuilder {
     return precision_.math == MathType::fp4 ? kFp4WithScale : kHalf;
   }
 
-  // y = W x of `count` matrices of experts, or of one.
+  // y = W x of `count` matrices of experts, or of one. `casts`: kernels of their own that it needs.
   void product(std::int64_t rows, std::int64_t in, std::int64_t out, MathType math, Kept as = Kept::product,
-               std::int64_t count = 1) {
-    matrix_products(rows, in, out, math, as, count, !frozen());
+               std::int64_t count = 1, Casts casts = {}) {
+    matrix_products(rows, in, out, math, as, count, !frozen(), casts);
   }
 
   // An adapter beside `count` matrices that are divided so: two products, a scale and a sum.
@@ -104,14 +113,16 @@ class WorkBuilder {
 
   void parameters(std::int64_t in, std::int64_t out, bool expert = false, std::int64_t count = 1);
 
-  // `kept`: its output, the next products' input.
-  void norm(std::int64_t columns, bool kept = true);
+  // `kept`: its output, the next products' input. `casts`: it writes that in fp8.
+  void norm(std::int64_t columns, bool kept = true, bool casts = false);
 
   // The sum of a branch and what it branched from, with bias and dropout.
   void residual();
 
-  // `kept`: its output, the next product's input. `experts`: whose outputs the router weighs here.
-  void activation(std::int64_t rows, std::int64_t inner, bool kept = true, bool experts = false);
+  // `kept`: its output, the next product's input. `experts`: whose outputs the router weighs here. `casts`:
+  // it writes that, and its input's gradient, in fp8.
+  void activation(std::int64_t rows, std::int64_t inner, bool kept = true, bool experts = false,
+                  bool casts = false);
 
   void pointwise_forward(KernelKind kind, std::string_view op, std::int64_t rows, std::int64_t columns,
                          BytesOfElement t, Kept as = Kept::pointwise) {
@@ -179,7 +190,7 @@ class WorkBuilder {
   void heads_messages(std::int64_t heads, std::int64_t groups);
 
   void matrix_products(std::int64_t rows, std::int64_t in, std::int64_t out, MathType math, Kept as,
-                       std::int64_t count, bool trains);
+                       std::int64_t count, bool trains, Casts casts = {});
 
   // With several context-parallel ranks as many blocks of length / cp as each of them computes: half of all,
   // where zig-zag halves what a causal mask leaves.

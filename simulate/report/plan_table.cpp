@@ -147,9 +147,11 @@ std::string difference(const LayoutPrediction& a, const LayoutPrediction& b) {
 // Why the first layout is the best: where its step is shorter than the next one's, and what it pays for that.
 std::string reason(const LayoutPrediction& first, const LayoutPrediction& next) {
   const Bytes more = first.most.device - next.most.device;
-  return fmt::format("{} faster than {}: {}; {} {} memory", to_text(next.step - first.step),
-                     to_text(next.layout), difference(first, next),
-                     to_text(more < Bytes(0) ? Bytes(0) - more : more), more < Bytes(0) ? "less" : "more");
+  const std::string memory = more == Bytes(0)  ? "as much"
+                             : more < Bytes(0) ? to_text(Bytes(0) - more) + " less"
+                                               : to_text(more) + " more";
+  return fmt::format("{} faster than {}: {}; {} memory", to_text(next.step - first.step),
+                     to_text(next.layout), difference(first, next), memory);
 }
 
 void add_assumptions(Table& table, const ResolvedJob& job) {
@@ -204,6 +206,11 @@ std::vector<Table> plan_tables(const Plan& plan, const ResolvedJob& job) {
           "GPU as nvidia-smi shows it; free: what it has more. USD/G{0}: rent of all GPUs for 10^9 {0}s, on "
           "demand.",
           job.counted()));
+  const auto is_full = [&](const LayoutPrediction& p) { return job.usable() - p.most.device < Bytes(1); };
+  if (std::any_of(plan.best.begin(), plan.best.end(), is_full))
+    add_lines(best.notes,
+              "With 0.0 free the tensors fit, but not what a caching allocator usually holds beside them: "
+              "fragments may make such a run fail.");
   if (plan.best.size() > 1) {
     const std::string why = reason(plan.best[0], plan.best[1]);
     add_lines(best.notes, fmt::format("The first is {}.", why));

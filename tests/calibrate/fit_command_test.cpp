@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "calibrate/fit/clock_priors.h"
+#include "calibrate/fit/profile_fit.h"
 #include "calibrate/samples/load_records.h"
 #include "costmodel/estimate.h"
 #include "hwspecs/base/suggest.h"
@@ -139,6 +140,36 @@ TEST_F(FitCommandTest, AllOfThem) {
                                           "holdout/p100_pcie_one_gemm.yaml", "pascal.yaml", "generic.yaml"));
   EXPECT_EQ(profile(path("new/profiles/pascal.yaml")).architecture, "pascal");
   EXPECT_EQ(profile(path("new/profiles/generic.yaml")).gpu, "");
+}
+
+// Ten products of a card are too few for a block of its own (18). They count among those of the other card:
+// the clock is the mean of 0.85 and 0.95, so that its products take 0.95 / 0.90 of the time expected. Nothing
+// of them is in the profile that leaves the card out: 0.95 / 0.85.
+TEST_F(FitCommandTest, FewCallsOfACardCountAmongThoseOfOthers) {
+  std::vector<Record> few;
+  std::size_t of_card = 0;
+  for (const Record& record : records_) {
+    if (record.gpu == "titanxp" || of_card++ % 8 == 0) few.push_back(record);
+  }
+  ProfileFitOptions options;
+  options.gpu = "p100_pcie";
+  options.refuse_thin = false;
+  const Profile card = fit_profile(few, gpus_, options);
+  options.without_gpu = true;
+  const Profile left_out = fit_profile(few, gpus_, options);
+  const ProfileBlock& with = gemm_block(card);
+  const ProfileBlock& without = gemm_block(left_out);
+  EXPECT_FALSE(with.own);
+  EXPECT_EQ(with.records, (std::map<std::string, std::int64_t>{{"p100_pcie, made by a test", 10},
+                                                               {"titanxp, made by a test", 80}}));
+  EXPECT_EQ(without.records, (std::map<std::string, std::int64_t>{{"titanxp, made by a test", 80}}));
+  const Record large = test::gemm_record("p100_pcie", 4096, 3000, 6000);
+  const auto predicted = [&](const Profile& profile) {
+    return estimate(kernel_of(large), 1, calibration_of(profile, gpus_.at("p100_pcie"))).total.si() /
+           test::true_time(large, gpus_.at("p100_pcie"), test::gemm_truth());
+  };
+  EXPECT_NEAR(predicted(card), 0.95 / 0.90, 0.03);
+  EXPECT_NEAR(predicted(left_out), 0.95 / 0.85, 0.03);
 }
 
 TEST_F(FitCommandTest, TwoRunsWriteTheSameBytes) {

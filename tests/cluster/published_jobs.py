@@ -7,7 +7,7 @@ GPUS = {"A100-SXM4-80GB": ("a100_sxm_80gb", "dgx_a100_80gb"), "A100-SXM4-40GB": 
         "A800-SXM4-80GB": ("a800_sxm_80gb", "dgx_a100_80gb"), "H100-SXM5-80GB": ("h100_sxm", "dgx_h100"),
         "H100-SXM-96GB-HBM2e-500W": ("h100_sxm_96gb_500w", "dgx_h100"), "B200": ("b200", "dgx_b200"),
         "B200-SXM-180GB": ("b200", "dgx_b200"), "GB200": ("gb200", "gb200_nvl72"),
-        "B300": ("b300", "dgx_b200"), "GB300": ("gb300", "gb200_nvl72"), "H200": ("h200", "dgx_h200")}
+        "B300": ("b300", "dgx_b300"), "GB300": ("gb300", "gb300_nvl72"), "H200": ("h200", "dgx_h200")}
 
 # Machines of sets whose network is not that of the GPU's usual machine.
 MACHINES = {"vtrain_multi": "a100_8x_hdr_4x", "bigscience_a100": "jean_zay_a100", "internevo": "a100_8x_roce_4x",
@@ -203,12 +203,14 @@ def is_lora_of_blackwell(row):
 
 
 def scripts_of_blackwell(row):
-    """What those scripts set: FP8_ACT=1 without context parallelism (config_DGXB200_1x8x1xtp1pp1cp1.sh, of GB200 v5.0's
+    """What those scripts set: USE_TE_OPS=1 (config_common.sh of v5.1, not of v5.0), FP8_ACT=1 without context parallelism (config_DGXB200_1x8x1xtp1pp1cp1.sh, of GB200 v5.0's
     config_GB200_2x4x1xtp1pp1cp1.sh alone), MCORE_CUDA_GRAPH=1 with it (config_GB200_18x4x1xtp1pp1cp8.sh,
     config_DGXB200_8x8x1xtp1pp1cp8.sh)."""
+    later = "v5.1" in row["version"]
+    fused = {"operator_fuser": "true"} if later else {}
     if number(row["cp"], 1) > 1:
-        return {"cuda_graphs": "true"}
-    return {} if row["gpu"].startswith("GB") and "v5.1" in row["version"] else {"fp8_activations": "true"}
+        return {"cuda_graphs": "true", **fused}
+    return fused if row["gpu"].startswith("GB") and later else {"fp8_activations": "true", **fused}
 
 
 def computes_attention_in_fp8(row):

@@ -90,6 +90,16 @@ TEST(MachineSpec, ASwitchJoinsAllGpus) {
   EXPECT_THAT(machine.networks.front().below, ElementsAre(0, 0, 1, 1, 2, 2, 3, 3));
 }
 
+// Adapters of 100 GB/s have switches of PCIe 6.0, whose way up is PCIe 5.0 with 63 GB/s.
+TEST(MachineSpec, SlotsBelowFasterSwitches) {
+  const MachineSpec machine = catalogue_machine("dgx_b300");
+  const RootPort& port = root_port_of(machine, 5);
+  EXPECT_EQ(port.link.name, "pcie5");
+  EXPECT_EQ(port.of_slots().name, "pcie6");
+  EXPECT_GT(port.of_slots().bandwidth, machine.networks.front().link.bandwidth);
+  EXPECT_EQ(root_port_of(catalogue_machine("dgx_b200"), 5).of_slots().name, "pcie5");
+}
+
 // Eighteen trays of four GPUs; two GPUs share the bus to their processor.
 TEST(MachineSpec, ARackThatNvLinkJoins) {
   const MachineSpec machine = catalogue_machine("gb200_nvl72");
@@ -99,6 +109,9 @@ TEST(MachineSpec, ARackThatNvLinkJoins) {
   EXPECT_EQ(root_port_of(machine, 71).socket, 35);
   EXPECT_THAT(root_port_of(machine, 71).gpus, ElementsAre(70, 71));
   EXPECT_EQ(machine.networks.front().below.size(), 72u);
+  const MachineSpec later = catalogue_machine("gb300_nvl72");
+  EXPECT_EQ(later.networks.front().below, machine.networks.front().below);
+  EXPECT_EQ(later.networks.front().link.bandwidth, machine.networks.front().link.bandwidth * 2);
 }
 
 // The file valid_machine.yaml of tests/bad_specs: GPUs 0 and 1 below one socket, joined by 2 links; 2 and 3

@@ -129,6 +129,36 @@ TEST_F(PlanTest, ActivationsByHand) {
   EXPECT_DOUBLE_EQ(none.activations.si(), 32 * each);
 }
 
+// Transformer Engine's fused operators: rows x 4 bytes less of casts of the feed-forward layer's two inputs
+// (4,096 and 14,336 features) and of the gradient of 28,672; beside adapters of 6,144 and 4,096 outputs rows
+// x 14 bytes less of their scale, forward and backward, and sum. Casts of frozen products write one copy: of
+// inputs of 4,096, 4,096, 4,096 and 14,336 features and gradients of 6,144, 4,096, 28,672 and 4,096.
+TEST_F(PlanTest, FusedOperatorsMoveLess) {
+  PlanInputs in = inputs(llama3_8b(), 8, 64);
+  in.precision.math = MathType::fp8;
+  const auto bytes = [&](bool fused, std::int64_t tp = 1) {
+    in.stack.fuses_operators = fused;
+    const RankWork work = block_work(in.shape, {.tp = tp}, in.job, false, in.stack, in.precision);
+    double sum = 0;
+    for (const auto* pass : {&work.forward, &work.backward}) {
+      for (const Kernel& k : *pass) {
+        if (k.kind != KernelKind::gemm) sum += static_cast<double>((k.read_bytes + k.written_bytes).at(0));
+      }
+    }
+    return sum;
+  };
+  constexpr double kRows = 4096;
+  const double trained = bytes(false);
+  EXPECT_DOUBLE_EQ(trained - bytes(true), kRows * 4 * (4096 + 14336 + 28672));
+  in.job.adapters = {.rank = 16, .attention = true, .output = true};
+  const double frozen = bytes(false);
+  EXPECT_DOUBLE_EQ(frozen - bytes(true), kRows * (4 * (4096 + 14336 + 28672) + 14 * (6144 + 4096)));
+  const double one_copy = 3 * 4096 + 14336 + 6144 + 4096 + 28672 + 4096;
+  EXPECT_DOUBLE_EQ(trained - frozen, kRows * (one_copy - 14 * (6144 + 4096)));
+  // Adapters beside divided matrices stay operators of their own.
+  EXPECT_DOUBLE_EQ(bytes(false, 2) - bytes(true, 2), kRows * 4 * (4096 + (14336 + 28672) / 2));
+}
+
 // Free memory that the allocator holds gives way to tensors, which have to fit themselves.
 TEST_F(PlanTest, ReservedMemoryGivesWay) {
   constexpr double kOneGib = 1 << 30;
@@ -207,6 +237,20 @@ TEST_F(PlanTest, MixtureOnExperts) {
   EXPECT_GT(p.parts.within, Seconds(0));
 }
 
+// 60 GPUs leave 15 ranks to each replica where 256 sequences divide at most by 4: no pipeline of 15 stages
+// divides 80 layers evenly, but all stages of 15 differ by one layer at most.
+TEST_F(PlanTest, StagesDifferWhereNoEvenPipelineDividesTheBatch) {
+  DecoderShape shape = llama3_8b();
+  shape.layers = 80;
+  const std::vector<ParallelLayout> layouts =
+      legal_layouts(shape, {.gpus = 60, .global_batch = 256, .sequence = 4096}, 8);
+  ASSERT_FALSE(layouts.empty());
+  for (const ParallelLayout& l : layouts) {
+    EXPECT_TRUE(l.uneven);
+    EXPECT_EQ(l.pp % 15, 0);
+  }
+}
+
 TEST_F(PlanTest, TheBestLayoutIsLegalFitsAndIsFastest) {
   const PlanInputs in = inputs(llama3_8b(), 64, 128);
   const std::vector<ParallelLayout> layouts = legal_layouts(in.shape, in.job, in.fabric.domain);
@@ -282,6 +326,22 @@ TEST(PlanCommand, SearchesAndPredicts) {
       test::run(plan_of({"--tp", "2", "--pp", "4", "--zero", "1", "--format", "json"}));
   EXPECT_EQ(one.exit_code, 0) << one.err;
   EXPECT_THAT(one.out, HasSubstr("optimizer state, last stage"));
+}
+
+// 37 is no number of replicas of 128 sequences, nor of ranks that share 32 heads, and more than the 32
+// layers. 36 are 4 replicas of 9 stages, 38 are 2 of 19; 37 replicas divide 3 * 37 and 4 * 37 sequences.
+TEST(PlanCommand, WhatGoesWhereNoLayoutDoes) {
+  const test::CliResult prime = test::run({"plan", "llama3_8b", "--gpu", "h100_sxm", "--gpus", "37",
+                                           "--global-batch", "128", "--seq-len", "4096"});
+  EXPECT_EQ(prime.exit_code, 2);
+  EXPECT_THAT(prime.err,
+              HasSubstr("no layout of llama3_8b divides 37 GPUs and a global batch of 128; expected "
+                        "GPUs as 36 or 38, or a global batch as 111 or 148"));
+  const test::CliResult card = test::run({"plan", "llama3_8b", "--gpu", "l40s", "--global-batch", "8"});
+  EXPECT_EQ(card.exit_code, 0) << card.err;
+  EXPECT_THAT(card.out, HasSubstr("server_pcie4: Server with PCI Express 4.0, two sockets (usual for l40s)"));
+  EXPECT_THAT(test::run({"plan", "gpt2_xl", "--gpu", "h100_sxm", "--seq-len", "4096"}).err,
+              HasSubstr("seq_len 4096 is more than the 1024 positions that gpt2_xl has learned"));
 }
 
 TEST(PlanCommand, WrongLayoutsAreUsageErrors) {
