@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +31,7 @@ class KernelSummary:
     busy_seconds: float
     """Time in which at least one kernel ran."""
     phase_seconds: Mapping[str, float]
-    """Sum of kernel times."""
+    """Time in which at least one kernel of the phase ran. cuDNN runs the layers of a recurrent stack side by side."""
     rows: Sequence[KernelRow]
 
 
@@ -40,13 +40,13 @@ def summarize(trace: Mapping[str, Any], iterations: int) -> KernelSummary:
     ran = [event for event in events if event.get("cat") in KINDS]
     phase_of = _PhaseOfLaunch(events)
     totals: dict[tuple[str, str, str], tuple[int, float]] = {}
-    phase_us: dict[str, float] = {}
+    in_phase: dict[str, list[Event]] = {}
     for event in ran:
         phase, kind = phase_of(event), KINDS[event["cat"]]
         calls, us = totals.get((phase, kind, event["name"]), (0, 0.0))
         totals[phase, kind, event["name"]] = (calls + 1, us + event["dur"])
-        if kind == "kernel":
-            phase_us[phase] = phase_us.get(phase, 0.0) + event["dur"]
+        if kind == "kernel" and phase:
+            in_phase.setdefault(phase, []).append(event)
     all_us = sum(us for _, us in totals.values())
     rows = [
         KernelRow(phase, kind, name, calls / iterations, us / calls, us / all_us)
@@ -56,7 +56,7 @@ def summarize(trace: Mapping[str, Any], iterations: int) -> KernelSummary:
     busy_us = _covered(event for event in ran if event["cat"] == "kernel")
     return KernelSummary(
         busy_seconds=busy_us / 1e6 / iterations,
-        phase_seconds={phase: us / 1e6 / iterations for phase, us in sorted(phase_us.items()) if phase},
+        phase_seconds={phase: _covered(events) / 1e6 / iterations for phase, events in sorted(in_phase.items())},
         rows=rows,
     )
 
@@ -88,7 +88,7 @@ class _PhaseOfLaunch:
         return self._ranges[index][2]
 
 
-def _covered(events: Iterator[Event]) -> float:
+def _covered(events: Iterable[Event]) -> float:
     """Length of the union of the events' intervals."""
     total, end = 0.0, float("-inf")
     for start, stop in sorted((event["ts"], event["ts"] + event["dur"]) for event in events):

@@ -51,7 +51,7 @@ def _phase_metrics(entry: Entry) -> Iterator[Row]:
     group = f"{BY_NAME[entry['model']].family}_phase_gpu_time"
     summary = entry.get("kernels") or {"phase_seconds": {}}
     for phase, seconds in summary["phase_seconds"].items():
-        note = "sum of kernel times, no overlap"
+        note = "time with one of the phase's kernels running"
         yield {"group": group, "metric": f"gpu_time:{phase}", "value": seconds, "unit": "s", "note": note}
     for phase, spread in entry.get("phases", {}).items():
         note = f"between CUDA events, idle gaps included; MAD {percent(spread['mad'], spread['median'])}"

@@ -73,6 +73,7 @@ class GroupNorm : public Layer {
     add_small("group_factors", site, Phase::forward, statistics, factors, kernels);
     add(KernelKind::elementwise, "group_norm", site.output, Phase::forward, kApplyFlops, x + factors, x,
         kernels);
+    mark(how, kernels.back());
   }
 
   void backward(const LayerContext& site, const LoweringContext& how,
@@ -97,6 +98,7 @@ class GroupNorm : public Layer {
       add_small("group_factors", site, phase, sums, sums, kernels);
       add(KernelKind::elementwise, "group_norm", site.output, phase, kGradientFlops, x * 2 + sums, x,
           kernels);
+      mark(how, kernels.back());
     }
     if (site.weight_gradient)
       add_small("group_weights", site, Phase::backward_weights, sums,
@@ -123,6 +125,10 @@ class GroupNorm : public Layer {
   static void add(KernelKind kind, std::string_view op, const Shape& shape, Phase phase, std::int64_t flops,
                   Size read, Size written, std::vector<Kernel>& kernels) {
     kernels.push_back(memory_kernel(kind, phase, op, shape, flops, read, written));
+  }
+  // PyTorch's kernel of the result takes numbers one at a time: factors of channels are smaller operands.
+  static void mark(const LoweringContext& how, Kernel& kernel) {
+    if (how.lowering.aten_kernels) kernel.access = Access::elements;
   }
   // Over two numbers for each channel of a sample.
   static void add_small(std::string_view op, const LayerContext& site, Phase phase, Size read, Size written,

@@ -164,7 +164,8 @@ class Gru : public RecurrentLayer {
   // r, z, n after activation and, where an activation keeps its input, before; n - h; r h or U h + b, for the
   // product with r. The layer that computes the gates reads the same x and keeps it.
   [[nodiscard]] Kept kept_by_step(const LayerContext& site, const Lowering& lowering) const override {
-    std::int64_t vectors = given_ || lowering.cell_pointwise == Composition::composite ? 5 : kGruKeeps;
+    constexpr std::int64_t kOfFusedCell = 4;  // r, z, n and U h + b
+    std::int64_t vectors = given_ || lowering.cell_pointwise == Composition::composite ? 5 : kOfFusedCell;
     if (vectors == 5 && lowering.relu_keeps == ReluKeeps::input_and_output) vectors += 3;
     return {.width = vectors * hidden(), .inputs = site.weight_gradient && !given_, .output = true};
   }

@@ -62,10 +62,12 @@ class Pool : public Layer {
   }
   [[nodiscard]] bool input_gradient_depends_on_input() const override { return true; }
 
+  // PyTorch keeps the input of a mean, too, of which it needs the sizes alone
+  // (tools/autograd/derivatives.yaml, avg_pool2d and _adaptive_avg_pool2d: self).
   [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
-                                             const LoweringContext&) const override {
-    const bool keeps = keeps_tensors_ && site.input_gradient;
-    return {.inputs = keeps, .output = keeps};
+                                             const LoweringContext& how) const override {
+    const bool searches = keeps_tensors_ && site.input_gradient;
+    return {.inputs = searches || (how.lowering.aten_kernels && site.input_gradient), .output = searches};
   }
 
  private:

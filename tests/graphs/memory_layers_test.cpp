@@ -151,6 +151,19 @@ TEST(AvgPool, KernelsOfEachPhase) {
   EXPECT_FALSE(bench.needs().output);
 }
 
+// PyTorch's autograd saves the input for its sizes.
+TEST(AvgPool, PyTorchKeepsTheInput) {
+  for (const char* yaml :
+       {"{type: avg_pool, kernel: 2, stride: 2, padding: valid}", "{type: global_avg_pool}"}) {
+    LayerBench bench{yaml, {kImage}};
+    bench.lowering.aten_kernels = true;
+    EXPECT_TRUE(bench.needs().inputs) << yaml;
+    EXPECT_FALSE(bench.needs().output) << yaml;
+    bench.input_gradient = false;
+    EXPECT_FALSE(bench.needs().inputs) << yaml;
+  }
+}
+
 // 5 outputs, each the mean of 24 pixels: 120 operations, 20 B.
 TEST(GlobalAvgPool, OnePixelAChannel) {
   const LayerBench bench{"{type: global_avg_pool}", {kImage}};

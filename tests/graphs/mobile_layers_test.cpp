@@ -279,6 +279,13 @@ TEST(GroupNorm, KernelsOfEachPhase) {
                           moving("group_weights", kEach, kWeights, 12, per_sample(48), Size{48, 0})));
   EXPECT_TRUE(bench.needs().inputs);
   EXPECT_EQ(bench.needs().extra_bytes, per_sample(16));
+  // PyTorch's kernels of the results have factors of channels beside the image, and take numbers one at a
+  // time.
+  EXPECT_EQ(bench.forward()[2].access, Access::vectors);
+  LayerBench pytorch{"{type: group_norm, groups: 2}", {kImage}};
+  pytorch.lowering.aten_kernels = true;
+  EXPECT_EQ(pytorch.forward()[2].access, Access::elements);
+  EXPECT_EQ(pytorch.backward()[2].access, Access::elements);
   const auto layer = test::make_layer("{type: group_norm, groups: 4}");
   const std::vector<Shape> six{kImage};
   EXPECT_THROW((void)layer->output_shape(six), ShapeMismatch);

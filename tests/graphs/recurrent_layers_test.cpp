@@ -62,17 +62,17 @@ std::int64_t macs_of(const std::vector<Kernel>& kernels) {
 //   gates
 //            and dx (288).
 //   by weights: reads x, y and twice the gradients of gates (588); writes 320 + 400.
+// Scratch memory: weights (720), 8 MiB, and 4 x 3 + 6 vectors of 5 numbers of a sample (360).
 TEST(LstmCall, OneKernelForEachPhase) {
   const LayerBench bench = bench_of("{type: lstm, hidden: 5}", kFused);
   EXPECT_EQ(bench.output, (Shape{per_sample(1), {3, 5}}));
-  const auto call = [](Phase phase, Size read, Size written, std::int64_t scratch) {
+  const auto call = [](Phase phase, Size read, Size written) {
     return Work{"lstm",  KernelKind::recurrent, phase, per_sample(1080), per_sample(540), read,
-                written, per_sample(scratch)};
+                written, {8'389'328, 360}};
   };
-  EXPECT_THAT(works_of(bench.forward()), ElementsAre(call(Phase::forward, {1520, 408}, {0, 600}, 0)));
-  EXPECT_THAT(works_of(bench.backward()),
-              ElementsAre(call(Phase::backward_data, {1520, 720}, {0, 288}, 240),
-                          call(Phase::backward_weights, {0, 588}, {720, 0}, 240)));
+  EXPECT_THAT(works_of(bench.forward()), ElementsAre(call(Phase::forward, {1520, 408}, {0, 600})));
+  EXPECT_THAT(works_of(bench.backward()), ElementsAre(call(Phase::backward_data, {1520, 720}, {0, 288}),
+                                                      call(Phase::backward_weights, {0, 588}, {720, 0})));
   EXPECT_EQ(std::get<RecurrentShape>(bench.forward()[0].shape),
             (RecurrentShape{.batch = per_sample(1), .steps = 3, .inputs = 4, .hidden = 5, .gates = 4}));
   EXPECT_EQ(bench.forward()[0].repeat, 1);
@@ -227,14 +227,16 @@ TEST(Lstm, TakesStatesAndRefusesOtherShapes) {
   refuses({kSequence, kState, kState, kState}, "has 4 inputs; expected 1 to 3");
 }
 
-// 3 gates of 5 units: 3 x 15 x (4 + 5) = 405 multiply-adds; r, z, n and U h kept of each step.
+// 3 gates of 5 units: 3 x 15 x (4 + 5) = 405 multiply-adds; r, z, n, U h and another kept of each step.
+// Scratch memory: 15 x 9 weights of 4 bytes (540), 8 MiB, and 2 x 3 + 1 vectors of a sample (140).
 TEST(GruCall, OneKernelForEachPhase) {
   const LayerBench bench = bench_of("{type: gru, hidden: 5}", kFused);
   ASSERT_EQ(bench.forward().size(), 1u);
   EXPECT_EQ(bench.forward()[0].op, "gru");
   EXPECT_EQ(bench.backward().size(), 2u);
   EXPECT_EQ(macs_of(bench.forward()), 405);
-  EXPECT_EQ(bench.needs().extra_bytes, per_sample(3 * 4 * 20));
+  EXPECT_EQ(bench.needs().extra_bytes, per_sample(3 * 5 * 20));
+  EXPECT_EQ(bench.forward()[0].scratch_bytes, (Size{8'389'148, 140}));
 }
 
 TEST(GruCell, Operations) {

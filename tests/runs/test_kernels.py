@@ -41,6 +41,14 @@ class Summary(unittest.TestCase):
         events = [ran(1, "a", 0, 10), ran(2, "b", 2, 3), ran(3, "c", 8, 6), ran(4, "d", 20, 1)]
         self.assertAlmostEqual(summarize({"traceEvents": events}, 1).busy_seconds, 15e-6)  # 0..14 and 20..21
 
+    def test_a_phase_counts_overlapping_kernels_once(self) -> None:
+        # Two layers of a stack, 30..40 and 35..44, then a kernel of the other phase.
+        events = [phase("forward", 0, 10), phase("backward", 20, 10), launch(1, 1), launch(2, 2), launch(3, 25)]
+        events += [ran(1, "layer0", 30, 10), ran(2, "layer1", 35, 9), ran(3, "c", 50, 1)]
+        summary = summarize({"traceEvents": events}, 1)
+        self.assertAlmostEqual(summary.phase_seconds["forward"], 14e-6)
+        self.assertAlmostEqual(summary.phase_seconds["backward"], 1e-6)
+
     def test_copies_are_listed_but_are_no_computation(self) -> None:
         events = [
             ran(1, "k", 0, 10),

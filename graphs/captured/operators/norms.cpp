@@ -100,8 +100,14 @@ struct GroupNorm {
                                    : x.shape[0] * checked_multiply(at.whole(of_groups), 2 * kFp32Bytes)) {}
 
   void add(KernelKind kind, std::string_view op, const Size& elements, std::int64_t flops, const Size& read,
-           const Size& written) const {
-    site.emit(bytes_kernel(kind, site.phase, op, elements, flops, read, written, bytes_of(dtype)));
+           const Size& written, Access access = Access::vectors) const {
+    Kernel kernel = bytes_kernel(kind, site.phase, op, elements, flops, read, written, bytes_of(dtype));
+    kernel.access = access;
+    site.emit(std::move(kernel));
+  }
+  // Of the kernel of the result, which has factors of channels as smaller operands.
+  [[nodiscard]] Access of_result() const {
+    return site.how.lowering.aten_kernels ? Access::elements : Access::vectors;
   }
 };
 
@@ -181,7 +187,7 @@ void lower_group_norm(OperatorSite& site) {
   site.emit(std::move(moments));
   norm.add(KernelKind::elementwise, "group_factors", norm.channels, 2, norm.statistics, norm.factors);
   norm.add(KernelKind::elementwise, "group_norm", x.elements, kScaleAndShift, bytes_of(x) + norm.factors,
-           bytes_of(site.output(0)));
+           bytes_of(site.output(0)), norm.of_result());
 }
 
 // (grad, input, mean, rstd, weight, N, C, HxW, group, output_mask)
@@ -194,7 +200,7 @@ void lower_group_norm_backward(OperatorSite& site) {
   if (site.flag_of_list(9, 0)) {
     norm.add(KernelKind::elementwise, "group_factors", norm.channels, 2, norm.factors, norm.factors);
     norm.add(KernelKind::elementwise, "group_norm", x.elements, kGroupGradient, both + norm.factors,
-             bytes_of(x));
+             bytes_of(x), norm.of_result());
   }
   if (site.flag_of_list(9, 1) || site.flag_of_list(9, 2)) {
     norm.add(KernelKind::elementwise, "group_weights", norm.channels, 2, norm.factors,
