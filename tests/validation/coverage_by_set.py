@@ -95,7 +95,7 @@ def lines_of(found: list[tuple], least: int, markdown: bool) -> list[str]:
         rest = [each for each in found if each[0] == name and each[2] < least]
         if count := sum(each[2] for each in rest):
             share = sum(each[2] * each[3] for each in rest) / count
-            lines.append(row.format(name, f"{len(rest)} smaller sets", count, 100 * share, ""))
+            lines.append(row.format(name, "1 smaller set" if len(rest) == 1 else f"{len(rest)} smaller sets", count, 100 * share, ""))
     good = sum(verdict(each[3]) == "yes" for each in shown)
     count = sum(each[2] for each in found)
     total = sum(each[2] * each[3] for each in found) / count if count else 0
