@@ -18,7 +18,7 @@ namespace tbdsim {
 namespace {
 
 constexpr double kShare = 0.8;
-constexpr double kCorrelation = 0.2;  // of errors within a set
+constexpr double kCorrelation = 0.1;  // of errors within a set: 0.07 to 0.11
 constexpr double kExplained = 0.2;    // median error of a set, in ln(time): above it a mechanism is missing
 constexpr std::size_t kLeastOfSet = 3;
 
@@ -63,13 +63,13 @@ std::vector<Sample> samples_of(std::span<const RunError> runs, const Effects& co
       return std::pow(run.exposure[index_of(effect)] * components[index_of(effect)], 2);
     };
     samples.push_back({.error = std::abs(run.log_error),
-                      .weight = 1 / (1 + kCorrelation * (sizes[run.set] - 1)),
-                      .kernels = std::pow(run.exposure[index_of(Effect::kernels)], 2),
-                      .network = std::pow(run.exposure[index_of(Effect::network)], 2),
-                      .shared = square(Effect::gpu) + square(Effect::version) + square(Effect::model) +
-                                square(Effect::set) + square(Effect::rest),
-                      .known = square(Effect::exchange) + square(Effect::host) + square(Effect::factor),
-                      .development = run.development});
+                       .weight = 1 / (1 + kCorrelation * (sizes[run.set] - 1)),
+                       .kernels = std::pow(run.exposure[index_of(Effect::kernels)], 2),
+                       .network = std::pow(run.exposure[index_of(Effect::network)], 2),
+                       .shared = square(Effect::gpu) + square(Effect::version) + square(Effect::model) +
+                                 square(Effect::set) + square(Effect::rest),
+                       .known = square(Effect::exchange) + square(Effect::host) + square(Effect::factor),
+                       .development = run.development});
   }
   return samples;
 }
@@ -121,7 +121,8 @@ Point searched(Point best, const std::vector<Sample>& samples) {
 Point minimum_of(const std::vector<Sample>& samples) {
   Point best{};
   double least = std::numeric_limits<double>::infinity();
-  for (const Point start : {Point{0.1, 0.1, 1, 0.8}, Point{0.2, 0.05, 1.5, 0.7}, Point{0.05, 0.15, 0.7, 0.9}}) {
+  for (const Point start :
+       {Point{0.1, 0.1, 1, 0.8}, Point{0.2, 0.05, 1.5, 0.7}, Point{0.05, 0.15, 0.7, 0.9}}) {
     const Point found = searched(start, samples);
     const double loss = loss_of(found, samples);
     if (loss < least) {
@@ -135,7 +136,8 @@ Point minimum_of(const std::vector<Sample>& samples) {
 void expect_converged(const Point& at) {
   for (const Parameter p : {kKernels, kNetwork, kCommonFactor}) {
     if (at[p] >= kMost[p])
-      throw UsageError(fmt::format("the fit of '{}' does not converge: it grows beyond {}", kNames[p], kMost[p]));
+      throw UsageError(
+          fmt::format("the fit of '{}' does not converge: it grows beyond {}", kNames[p], kMost[p]));
   }
 }
 
@@ -153,7 +155,8 @@ IntervalFit fit_intervals(std::span<const RunError> runs) {
   const Point at = minimum_of(samples);
   expect_converged(at);
   fit.of_development = at[kDevelopment];
-  for (const auto& [effect, value] : {std::pair(Effect::kernels, at[kKernels]), std::pair(Effect::network, at[kNetwork])}) {
+  for (const auto& [effect, value] :
+       {std::pair(Effect::kernels, at[kKernels]), std::pair(Effect::network, at[kNetwork])}) {
     const bool seen = std::any_of(explained.begin(), explained.end(),
                                   [&](const RunError& run) { return run.exposure[index_of(effect)] > 0; });
     fit.variance.pooled[index_of(effect)] = !seen;

@@ -1,5 +1,5 @@
-// Intervals that hold 80 % of the runs that nobody looked at, with errors whose quantiles are known; runs that lack
-// a mechanism; a component that does not converge; tables of errors.
+// Intervals that hold 80 % of the runs that nobody looked at, with errors whose quantiles are known; runs
+// that lack a mechanism; a component that does not converge; tables of errors.
 #include "calibrate/framework_fit/interval_fit.h"
 
 #include <cmath>
@@ -38,8 +38,8 @@ double half_width(const IntervalFit& fit) {
   return kEightyPercent * fit.variance.components[index_of(Effect::rest)];
 }
 
-// Eight of the ten are within any half width from 0.08 up to 0.09; their normal one would be 1.28 sqrt(mean of
-// squares) = 1.2816 x 0.0620 = 0.0795.
+// Eight of the ten are within any half width from 0.08 up to 0.09; their normal one would be 1.28 sqrt(mean
+// of squares) = 1.2816 x 0.0620 = 0.0795.
 TEST(IntervalFit, EightOfTenAreInside) {
   const double width = half_width(fit_intervals(ten()));
   EXPECT_GE(width, 0.0798);
@@ -55,8 +55,8 @@ TEST(IntervalFit, AnOutlierChangesNothing) {
   EXPECT_LT(width, 0.0902);
 }
 
-// Development rows with half the errors: the width stays that of the others, of development rows it is between
-// 0.040 and 0.045, which is 0.44 to 0.56 times the other.
+// Development rows with half the errors: the width stays that of the others, of development rows it is
+// between 0.040 and 0.045, which is 0.44 to 0.56 times the other.
 TEST(IntervalFit, DevelopmentRowsDoNotNarrowIt) {
   std::vector<RunError> runs = ten();
   for (RunError run : ten(0.5)) {
@@ -70,8 +70,8 @@ TEST(IntervalFit, DevelopmentRowsDoNotNarrowIt) {
   EXPECT_LE(fit.of_development, 0.565);
 }
 
-// Ten runs of networks without runs have the errors 0.10, ... 0.19, of which eight are below 0.17 to 0.18; 0.08
-// to 0.09 of it are the rest, so that the class has sqrt(0.17^2 - 0.09^2) to sqrt(0.18^2 - 0.08^2).
+// Ten runs of networks without runs have the errors 0.10, ... 0.19, of which eight are below 0.17 to 0.18;
+// 0.08 to 0.09 of it are the rest, so that the class has sqrt(0.17^2 - 0.09^2) to sqrt(0.18^2 - 0.08^2).
 TEST(IntervalFit, TheClassOfNetworkIsWhatItAdds) {
   std::vector<RunError> runs = ten();
   for (int i = 0; i < 10; ++i) {

@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 EIGHTY = 1.2816    # standard deviations
-CORRELATION = 0.2  # of errors within a set (calibrate/framework_fit/interval_fit.h)
+CORRELATION = 0.1  # of errors within a set (calibrate/framework_fit/interval_fit.h)
 
 sys.path += [str(ROOT / "tests/cluster"), str(ROOT / "calibrate/runs")]
 import judge_runs  # noqa: E402
@@ -79,7 +79,7 @@ def captured_runs(table: Path, steps: Path, output: Path) -> None:
 
 
 def holding(errors: list[tuple[str, float]], share: float = 0.8) -> float:
-    """Returns the least size of an error that this share of (set, error) does not exceed; n errors of a set count n / (1 + 0.2 (n - 1))."""
+    """Returns the least size of an error that this share of (set, error) does not exceed; n errors of a set count n / (1 + 0.1 (n - 1))."""
     sizes = Counter(name for name, _ in errors)
     weighted = sorted((abs(error), 1 / (1 + CORRELATION * (sizes[name] - 1))) for name, error in errors)
     left = share * sum(weight for _, weight in weighted)

@@ -12,8 +12,8 @@ class Holding(unittest.TestCase):
     def test_four_of_five(self):
         self.assertEqual(fit_intervals.holding([(name, size) for name, size in zip("abcde", (3, -1, 5, 2, -4), strict=True)]), 4)
 
-    def test_six_of_a_set_count_as_three(self):
-        """6 / (1 + 0.2 x 5) = 3 of 5 in all, so that 80 %, 4, are reached with the next."""
+    def test_six_of_a_set_count_as_four(self):
+        """6 / (1 + 0.1 x 5) = 4 of 6 in all, so that 80 %, 4.8, are reached with the next."""
         self.assertEqual(fit_intervals.holding([("a", 0.1)] * 6 + [("b", 0.3), ("c", 0.2)]), 0.2)
 
     def test_no_errors(self):
