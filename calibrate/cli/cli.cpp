@@ -32,7 +32,7 @@ constexpr const char* kExamples =
     "  tbd-calibrate fit-framework runs.csv --framework mxnet --constants kernel,wait -o mxnet.yaml\n"
     "  tbd-calibrate fit-communication nccl.csv --machine dgx1_v100 --only gpu=v100\n"
     "  tbd-calibrate fit-convergence resnet50_759                the law of epochs over the batch\n"
-    "  tbd-calibrate fit-intervals runs.csv more.csv             components of the 80 % intervals\n";
+    "  tbd-calibrate fit-intervals --development runs.csv more.csv   components of the 80 % intervals\n";
 
 // A subcommand and the function that runs it.
 struct Command {
@@ -165,6 +165,12 @@ struct CommandLine {
     CLI::App* command = app.add_subcommand(
         "fit-intervals", "errors of predicted training runs into what their intervals are made of");
     command->add_option("files", intervals.files, "tables of runs; rows of split fit set the components");
+    command->add_option("--development", intervals.development,
+                        "tables of runs that were in view while the model was made: rows of either split");
+    command->add_option("--errors", intervals.errors, "tables of errors, as --rows writes them");
+    command->add_option(
+        "--rows", intervals.rows,
+        "the errors that set the components, and amounts of effects; appears whole or not at all");
     commands.push_back(
         {command, [this](const ProgramContext& context) { interval_fit_command(intervals, context); }});
   }

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "calibrate/framework_fit/interval_fit.h"
 #include "calibrate/framework_fit/run_errors.h"
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/file.h"
@@ -31,7 +32,8 @@ Runs those(const Runs& runs, const std::string& set, bool in) {
   return found;
 }
 
-void write_components(const VarianceFit& fit, std::ostream& out) {
+void write_components(const IntervalFit& found, std::ostream& out) {
+  const VarianceFit& fit = found.variance;
   out << "effect             sd of ln(time)  in predictions\n";
   for (std::size_t e = 0; e < kEffectNames.size(); ++e) {
     out << fmt::format("{:<17}  {:>14.3f}  {:>14.3f}{}\n", kEffectNames[e], fit.components[e], kComponents[e],
@@ -40,31 +42,35 @@ void write_components(const VarianceFit& fit, std::ostream& out) {
   if (!fit.sets_of_one.empty())
     out << "sets of one run have no component of their own; the pooled one stands for them: "
         << joined(fit.sets_of_one) << '\n';
+  if (!found.unexplained.empty())
+    out << "left out, for their median error is that of a mechanism that is missing: "
+        << joined(found.unexplained) << '\n';
+  if (found.of_development < 1)
+    out << fmt::format("deviations of development rows are {:.2f} times those of others\n",
+                       found.of_development);
 }
 
-// Share of each set's runs within the interval: with the components that predictions have, and with those of
-// the other sets' rows of split fit.
-void write_coverage(const Runs& fit, const Runs& score, std::ostream& out) {
-  out << "\nset                  split  runs  within 80 %  components of other sets\n";
-  for (const auto& [split, runs] : {std::pair("fit", &fit), std::pair("score", &score)}) {
-    for (const std::string& set : sets_of(*runs)) {
-      const Runs of_set = those(*runs, set, true);
-      const Runs others = those(fit, set, false);
-      constexpr std::size_t kLeast = 3;
-      const std::string left_out =
-          others.size() < kLeast
-              ? "-"
-              : fmt::format("{:.0f} %", 100 * coverage_of(variance_components(others).components, of_set));
-      out << fmt::format("{:<19}  {:<5}  {:>4}  {:>9.0f} %  {:>24}\n", set, split, of_set.size(),
-                         100 * coverage_of(kComponents, of_set), left_out);
-    }
+// Share of each set's runs within the interval: with the components that predictions have, with the fitted
+// ones and with those of a fit without the set.
+void write_coverage(const Runs& runs, const Effects& fitted, std::ostream& out) {
+  out << "\nset                                   runs  in predictions  fitted  set left out\n";
+  for (const std::string& set : sets_of(runs)) {
+    const Runs of_set = those(runs, set, true), others = those(runs, set, false);
+    constexpr std::size_t kLeast = 3;
+    const auto percent = [&](const Effects& components) {
+      return fmt::format("{:.0f} %", 100 * coverage_of(components, of_set));
+    };
+    out << fmt::format("{:<36}  {:>4}  {:>14}  {:>6}  {:>12}\n", set, of_set.size(), percent(kComponents),
+                       percent(fitted),
+                       others.size() < kLeast ? "-" : percent(fit_intervals(others).variance.components));
   }
 }
 
 }  // namespace
 
 void interval_fit_command(const IntervalFitCommand& command, const ProgramContext& context) {
-  if (command.files.empty()) throw UsageError("fit-intervals: expected tables of runs");
+  if (command.files.empty() && command.development.empty() && command.errors.empty())
+    throw UsageError("fit-intervals: expected tables of runs");
   SpecCache specs(Catalog::from(context.data_dir));
   if (context.catch_signals != nullptr) context.catch_signals();
   std::size_t rows = 0;
@@ -72,22 +78,34 @@ void interval_fit_command(const IntervalFitCommand& command, const ProgramContex
     stop_if_interrupted(context);
     if (context.show_progress) context.err << "\r\033[Krow " << ++rows << std::flush;
   };
-  RunErrors fit, score;
-  for (const std::string& file : command.files) {
-    for (const auto& [split, errors] : {std::pair("fit", &fit), std::pair("score", &score)}) {
+  RunErrors fit;
+  const auto read = [&](const std::vector<std::string>& files, const RunSelection& selection) {
+    for (const std::string& file : files) {
       std::ifstream in = open_input(file);
-      add_run_errors(in, file, split, specs, progress, *errors);
+      add_run_errors(in, file, selection, specs, progress, fit);
     }
+  };
+  read(command.files, {.split = "fit"});
+  read(command.development, {.split = "", .development = true});
+  for (const std::string& file : command.errors) {
+    std::ifstream in = open_input(file);
+    read_run_errors(in, file, fit.runs);
   }
   if (context.show_progress) context.err << "\r\033[K";
   if (fit.runs.empty())
     throw UsageError("fit-intervals: no row to fit to; expected rows with use time and split fit");
-  context.out << fmt::format("{} configurations of split fit\n", fit.runs.size());
+  if (!command.rows.empty()) {
+    AtomicFile file(command.rows);
+    write_run_errors(file.stream(), fit.runs);
+    file.commit();
+  }
+  context.out << fmt::format("{} configurations\n", fit.runs.size());
   for (const auto& [reason, count] : fit.not_covered)
     context.out << fmt::format("{} not covered: {}\n", count, reason);
   context.out << '\n';
-  write_components(variance_components(fit.runs), context.out);
-  write_coverage(fit.runs, score.runs, context.out);
+  const IntervalFit found = fit_intervals(fit.runs);
+  write_components(found, context.out);
+  write_coverage(fit.runs, found.variance.components, context.out);
 }
 
 }  // namespace tbdsim

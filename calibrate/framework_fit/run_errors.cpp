@@ -1,11 +1,19 @@
 #include "calibrate/framework_fit/run_errors.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
+#include <limits>
+#include <optional>
+#include <utility>
 
+#include <fmt/format.h>
+
+#include "hwspecs/base/csv.h"
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/number.h"
+#include "hwspecs/base/suggest.h"
 #include "simulate/prediction/predict.h"
 #include "simulate/validation/runs_table.h"
 
@@ -33,6 +41,8 @@ bool are_repeats(const RunError& a, const RunError& b) {
          a.model == b.model && a.set == b.set;
 }
 
+std::string amount_column(std::string_view effect) { return "amount of " + std::string(effect); }
+
 void add(const RunError& run, std::vector<RunError>& runs) {
   const auto same =
       std::find_if(runs.begin(), runs.end(), [&](const RunError& other) { return are_repeats(run, other); });
@@ -46,24 +56,70 @@ void add(const RunError& run, std::vector<RunError>& runs) {
 
 }  // namespace
 
-void add_run_errors(std::istream& in, const std::string& file, const std::string& split,
+void add_run_errors(std::istream& in, const std::string& file, const RunSelection& selection,
                     const Resolver& resolve, const std::function<void()>& progress, RunErrors& errors) {
   CsvReader reader(in, file);
   const RunColumns columns(reader);
   const std::size_t value = reader.column("value");
   const std::size_t use = reader.column("use");
-  const std::size_t of_split = reader.column("split");
+  const std::size_t split = reader.column("split");
   const auto set = reader.find_column("set");
   for (std::vector<std::string> row; reader.next(row);) {
     const bool time = row[columns.metric] == "throughput" || row[columns.metric] == "iteration_time";
-    if (row[use] != "time" || row[of_split] != split || !time) continue;
+    const bool of_split = selection.split.empty() || row[split] == selection.split;
+    const bool judged = row[split] == "fit" || row[split] == "score";
+    if (row[use] != "time" || !of_split || !judged || !time) continue;
     progress();
     try {
-      const std::string name = set ? row[*set] : std::filesystem::path(file).stem().string();
-      add(error_of(columns, row, row[value], name, resolve), errors.runs);
+      std::string name = set ? row[*set] : std::filesystem::path(file).stem().string();
+      if (selection.development) name += " (development)";
+      RunError run = error_of(columns, row, row[value], name, resolve);
+      run.development = selection.development;
+      add(run, errors.runs);
     } catch (const Error& reason) {  // a model, version or GPU that is not in the catalogue
       ++errors.not_covered[reason.what()];
     }
+  }
+}
+
+void write_run_errors(std::ostream& out, const std::vector<RunError>& runs) {
+  std::vector<std::string> row{"set", "gpu", "version", "model", "log_error"};
+  for (const std::string_view effect : kEffectNames) row.push_back(amount_column(effect));
+  write_csv_row(out, row);
+  for (const RunError& run : runs) {
+    row = {run.set, run.gpu, run.version, run.model, fmt::format("{:.5f}", run.log_error)};
+    for (const double amount : run.exposure) row.push_back(fmt::format("{:.5f}", amount));
+    write_csv_row(out, row);
+  }
+}
+
+void read_run_errors(std::istream& in, const std::string& file, std::vector<RunError>& runs) {
+  CsvReader reader(in, file);
+  const std::size_t set = reader.column("set"), gpu = reader.column("gpu"),
+                    version = reader.column("version"), model = reader.column("model"),
+                    error = reader.column("log_error");
+  std::array<std::optional<std::size_t>, kEffectNames.size()> amounts;
+  for (std::size_t e = 0; e < amounts.size(); ++e)
+    amounts[e] = reader.find_column(amount_column(kEffectNames[e]));
+  for (std::vector<std::string> row; reader.next(row);) {
+    const auto number = [&](std::size_t column, double least) {
+      const auto value = parse_number(row[column]);
+      if (!value || !std::isfinite(*value) || *value < least) {
+        throw SpecError(reader.row_mark(),
+                        fmt::format("{} is {}; expected a number{}", reader.columns()[column],
+                                    in_quotes(row[column]), least == 0 ? " from 0" : ""));
+      }
+      return *value;
+    };
+    RunError run{.log_error = number(error, -std::numeric_limits<double>::infinity()),
+                 .gpu = row[gpu],
+                 .version = row[version],
+                 .model = row[model],
+                 .set = row[set]};
+    for (std::size_t e = 0; e < amounts.size(); ++e) {
+      if (amounts[e]) run.exposure[e] = number(*amounts[e], 0);
+    }
+    runs.push_back(std::move(run));
   }
 }
 

@@ -1,4 +1,4 @@
-// Errors of the predictions of measured runs, read from tables of runs.
+// Errors of the predictions of measured runs, from tables of runs; their table.
 #pragma once
 
 #include <functional>
@@ -17,10 +17,22 @@ struct RunErrors {
   std::map<std::string, int> not_covered;  // reason -> rows
 };
 
-// Adds the rows of a table with use `time`, this split, and a throughput or an iteration time. Rows of one
-// set with one prediction are repeats of a configuration, which counts once. `progress` is called before each
-// prediction. Throws SpecError for a malformed table.
-void add_run_errors(std::istream& in, const std::string& file, const std::string& split,
+// Which rows of a table are read, and of what sort they are.
+struct RunSelection {
+  std::string split;         // "fit", "score"; of either where empty
+  bool development = false;  // RunError::development; " (development)" is added to the names of their sets
+};
+
+// Adds the rows of a table with use `time`, of the selection, with a throughput or an iteration time. Rows of
+// one set with one prediction are repeats of a configuration, which counts once. `progress` is called before
+// each prediction. Throws SpecError for a malformed table.
+void add_run_errors(std::istream& in, const std::string& file, const RunSelection& selection,
                     const Resolver& resolve, const std::function<void()>& progress, RunErrors& errors);
+
+// A line for each run, read again by read_run_errors: set, gpu, version, model, log_error, and "amount of
+// ..." for each effect.
+void write_run_errors(std::ostream& out, const std::vector<RunError>& runs);
+// Adds such lines. Amounts without a column are 0. Throws SpecError for a malformed table.
+void read_run_errors(std::istream& in, const std::string& file, std::vector<RunError>& runs);
 
 }  // namespace tbdsim

@@ -9,12 +9,6 @@
 namespace tbdsim {
 namespace {
 
-// Parts of uncertainty.h's effects that steps of clusters show. kernels, GPU: as one GPU's. model (a mixture
-// of experts: routing, counts on the host, products of groups), rest (machine, host, clocks, version of the
-// stack) and exchange: of largest likelihood over the `fit` rows of tests/cluster/judge_runs.py, every set
-// with the same weight, widened until 80 % of the rows are inside (tests/cluster/fit_interval.py).
-constexpr Effects kOfLayouts = {0.211, 0.055, 0, 0, 0, 0.070, 0.582};
-
 constexpr std::size_t index_of(Effect effect) { return static_cast<std::size_t>(effect); }
 
 // The kernels of one micro-batch through the whole network, as a step.
@@ -68,7 +62,7 @@ Effects deviations_of(const LayoutPrediction& p, const ResolvedJob& job) {
   if (job.captured()) {
     Effects deviations = job.of_one_gpu;
     const std::size_t exchange = index_of(Effect::exchange);
-    deviations[exchange] = kOfLayouts[exchange] * (p.exposed() / p.step);
+    deviations[exchange] = kComponents[exchange] * (p.exposed() / p.step);
     return deviations;
   }
   const WholeNetwork all = network_of(p.layout, job.inputs);
@@ -76,10 +70,9 @@ Effects deviations_of(const LayoutPrediction& p, const ResolvedJob& job) {
   Effects exposure{};  // deviations once they are multiplied by their components
   exposure[index_of(Effect::kernels)] = combined_sd(all.step, all.runs, all.costs) * kernels;
   exposure[index_of(Effect::gpu)] = unmeasured_share(all, *job.calibration) * kernels;
-  exposure[index_of(Effect::model)] = job.inputs.shape.mixture() ? 1 : 0;
-  exposure[index_of(Effect::rest)] = 1;
+  for (const Effect always : {Effect::set, Effect::rest}) exposure[index_of(always)] = 1;
   exposure[index_of(Effect::exchange)] = p.exposed() / p.step;
-  for (std::size_t e = 0; e < exposure.size(); ++e) exposure[e] *= kOfLayouts[e];
+  for (std::size_t e = 0; e < exposure.size(); ++e) exposure[e] *= kComponents[e];
   return exposure;
 }
 

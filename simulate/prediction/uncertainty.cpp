@@ -78,11 +78,12 @@ Effects exposure_of(const Prediction& p) {
   exposure[index_of(Effect::kernels)] = combined_sd(*iteration.step, iteration.runs, iteration.costs);
   exposure[index_of(Effect::gpu)] = unmeasured_share(p, iteration);
   exposure[index_of(Effect::version)] = p.framework->fitted_runs > 0 ? 0 : 1;
-  for (const Effect always : {Effect::model, Effect::set, Effect::rest}) exposure[index_of(always)] = 1;
+  // A captured step is the program's own, operator by operator.
+  exposure[index_of(Effect::model)] = p.model->captured ? 0 : 1;
+  for (const Effect always : {Effect::set, Effect::rest}) exposure[index_of(always)] = 1;
   exposure[index_of(Effect::exchange)] = iteration.sync.added() / iteration.time();
   exposure[index_of(Effect::host)] = host_share(iteration);
-  // Captured steps are the program's own, operator by operator; a framework's spread is of runs of all
-  // classes.
+  // A framework's spread is of runs of all classes.
   const bool known = p.model->captured || p.framework->spread > 0 ||
                      is_of_measured_class(std::filesystem::path(p.model->path).stem().string());
   exposure[index_of(Effect::network)] = known ? 0 : 1;

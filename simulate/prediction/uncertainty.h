@@ -9,7 +9,7 @@
 //         known but its data sheet
 //   V     of a framework version whose constants were fitted to no run (Framework::fitted_runs); 0 of others.
 //         Code that is tuned anew for each GPU has more (Framework::spread), which is added as a square
-//   M     of a model
+//   M     of a model that someone wrote down; 0 of captured steps
 //   S     of a set of runs: host, driver, clocks, who measured
 //   R     what none of these explains
 //   x, X  part of the iteration that waits for other GPUs or is slowed by them, and the spread of its time
@@ -42,16 +42,14 @@ inline constexpr std::array<std::string_view, 10> kEffectNames = {"kernels",
 // A number for each effect.
 using Effects = std::array<double, kEffectNames.size()>;
 
-// K, G, V, M, S, R, X, H, N and F. Variance components of `tbd-calibrate fit-intervals` over the 81 rows of
-// split `fit` of simulate/validation/runs and of a collection beside it that had set no constant before. V,
-// S: no more than the other effects explain. X: how far three clusters' rates over TCP lie apart
-// (sync_plan.cpp), the same assumed of other exchanges. H: masks took two programs' hosts 2.0 and 2.8 times
-// as long as they take here (docs/accuracy.md): half of that range. N: what rows of split `fit` of
-// networks of such classes without host work, each with the same weight, deviate by beyond their other
-// effects: 0.086 on several GPUs, nothing on one. F: TensorFlow's factor, fitted with each of the four GPUs
-// left out that have such runs (1.67, 1.37, 1.26, 1.30), lies 0.38 from one GPU to another by the jackknife;
-// ln 1.65 is 0.50.
-inline constexpr Effects kComponents = {0.211, 0.055, 0, 0.035, 0, 0.073, 0.5, 0.5, 0.08, 0.8};
+// K, G, V, M, S, R, X, H, N and F. K to R and N: tests/validation/fit_intervals.py, of all rows of split
+// `fit`: what runs share by the method of moments, and widths that hold 80 % of the rows that no form of the
+// model was chosen with (interval_fit.h). G, V: no more than the other effects explain. X: how far three
+// clusters' rates over TCP lie apart (sync_plan.cpp), the same assumed of other exchanges. H: masks took two
+// programs' hosts 2.0 and 2.8 times as long as they take here (docs/accuracy.md): half of that range. F:
+// TensorFlow's factor, fitted with each of the four GPUs left out that have such runs
+// (1.67, 1.37, 1.26, 1.30), lies 0.38 from one GPU to another by the jackknife; ln 1.65 is 0.50.
+inline constexpr Effects kComponents = {0.146, 0, 0, 0.028, 0.03, 0.077, 0.5, 0.5, 0.094, 0.8};
 
 // True for classes of which published runs were at hand when the model's formulas and constants were chosen:
 // image classification without groups, translation, language. `file`: stem of the model's file.

@@ -145,15 +145,15 @@ TEST(Metrics, ThroughputIsInTheModelsOwnUnit) {
 // ln-spread 0.5 of each kernel: products take 1.46 us of 4.09, relus 1.10, softmaxes 1.04, two of each, the
 // update 0.49. 0.18 of the variance are common to a kind, the rest is each kernel's own: 1.46^2 + 1.10^2
 // + 1.04^2 + 0.49^2 = 4.66 and, of halves, 2.45: 0.5 sqrt(0.18 x 4.66 + 0.82 x 2.45) / 4.09 = 0.2066. Beside
-// 0.211 of it are effects of a GPU without measurements (0.055), a model (0.035), the rest (0.073) and a
-// class of networks without runs (0.08): sqrt(0.0436^2 + 0.055^2 + 0.035^2 + 0.073^2 + 0.08^2) = 0.1337. 80 %
-// of a normal distribution lie within 1.2816 standard deviations, e^(1.2816 x 0.1337) = 1.1869 either way.
+// 0.146 of it are effects of a model (0.028), a set (0.030), the rest (0.077) and a class of networks without
+// runs (0.094): sqrt(0.0302^2 + 0.028^2 + 0.030^2 + 0.077^2 + 0.094^2) = 0.1318. 80 % of a normal
+// distribution lie within 1.2816 standard deviations, e^(1.2816 x 0.1318) = 1.1839 either way.
 TEST(Predict, IntervalOfTheThroughput) {
   const test::ToyWorld world;
   SpecCache specs = test::source_specs();
   const Prediction p = predict(world.scenario(10), specs);
-  EXPECT_NEAR(p.interval_factor(), 1.1869, 0.0001);
-  EXPECT_EQ(parts_text(deviations_of(p)), "class of network 11, rest 10, GPU 7, kernels 6, model 5");
+  EXPECT_NEAR(p.interval_factor(), 1.1839, 0.0001);
+  EXPECT_EQ(parts_text(deviations_of(p)), "class of network 13, rest 10, kernels 4, set 4, model 4");
   EXPECT_DOUBLE_EQ(p.throughput_interval().low, p.throughput() / p.interval_factor());
   EXPECT_DOUBLE_EQ(p.throughput_interval().high, p.throughput() * p.interval_factor());
 }
