@@ -11,6 +11,7 @@ import argparse
 import csv
 import multiprocessing
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -42,9 +43,16 @@ def without_lowering(program, file, batch):
     return lines[0].split(": ")[-1] if lines else ""
 
 
+def late(*_):
+    raise TimeoutError(f"not done in {SECONDS} s of a core")
+
+
 def tried(name, program, send):
     """Sends the line of a recipe."""
     import tbdsim
+
+    signal.signal(signal.SIGPROF, late)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
 
     make, options = RECIPES[name]
     row = {"recipe": name, "captured": False}
@@ -75,7 +83,7 @@ def line_of(name, program):
     process.start()
     send.close()
     try:
-        return receive.recv() if receive.poll(SECONDS) else {"recipe": name, "captured": False, "error": f"not done in {SECONDS} s"}
+        return receive.recv() if receive.poll(10 * SECONDS) else {"recipe": name, "captured": False, "error": "it waits for something"}
     except EOFError:
         return {"recipe": name, "captured": False, "error": "the process died"}
     finally:

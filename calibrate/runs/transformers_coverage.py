@@ -4,7 +4,7 @@
     calibrate/runs/transformers_coverage.py -o coverage.csv [--only causal/llama,...] [--steps DIR]
 
 Needs the package tbdsim, PyTorch and transformers; no GPU. Writes a line for each architecture: what it is, whether it was
-captured, seconds, the error otherwise. Architectures whose default configuration does not build, or that take other inputs than
+captured, seconds of a core, the error otherwise. Architectures whose default configuration does not build, or that take other inputs than
 the usual ones, fail with an error of their own, not with a CaptureError. About an hour on a core.
 """
 import argparse
@@ -73,7 +73,7 @@ def inputs_of(task, configuration):
 
 
 def late(*_):
-    raise TimeoutError(f"not captured within {SECONDS} s")
+    raise TimeoutError(f"not captured within {SECONDS} s of a core")
 
 
 def captured(task, configuration, model):
@@ -91,25 +91,25 @@ def main():
     asked = [entry for entry in architectures() if not only or entry[0] in only]
     if missing := only - {entry[0] for entry in asked}:
         parser.error(f"--only: unknown: {', '.join(sorted(missing))}")
-    signal.signal(signal.SIGALRM, late)
+    signal.signal(signal.SIGPROF, late)
     done = 0
     with open(given.output, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["architecture", "captured", "seconds", "operators", "error"])
         for place, (name, configuration, model) in enumerate(asked, 1):
             print(f"\r{place} of {len(asked)}: {name:<50}", end="", file=sys.stderr, flush=True)
-            begin = time.monotonic()
-            signal.alarm(SECONDS)
+            begin = time.process_time()
+            signal.setitimer(signal.ITIMER_PROF, SECONDS)
             try:
                 step = captured(name.split("/")[0], configuration, model)
                 if given.steps:
                     step.save(given.steps / f"{name.replace('/', '_')}.step.json.gz")
-                row = [True, f"{time.monotonic() - begin:.2f}", len(step.operators), ""]
+                row = [True, f"{time.process_time() - begin:.2f}", len(step.operators), ""]
                 done += 1
             except Exception as error:  # whatever a model raises is what is asked about
-                row = [False, f"{time.monotonic() - begin:.2f}", "", f"{type(error).__name__}: {error}".split("\n")[0]]
+                row = [False, f"{time.process_time() - begin:.2f}", "", f"{type(error).__name__}: {error}".split("\n")[0]]
             finally:
-                signal.alarm(0)
+                signal.setitimer(signal.ITIMER_PROF, 0)
             writer.writerow([name, *row])
             file.flush()
     print(f"\n{done} of {len(asked)} captured", file=sys.stderr)

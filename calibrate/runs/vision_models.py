@@ -10,7 +10,7 @@ from typing import Any
 import timm
 import torch
 import torchvision
-from vision_rows import Recipe
+from vision_rows import Recipe, wrong_release
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
 import tbdsim
@@ -23,14 +23,15 @@ def build(recipe: Recipe) -> torch.nn.Module:
         return torchvision.models.get_model(
             recipe.model, weights=None, **({**options, "init_weights": False} if options else {})
         )
-    timm.layers.set_fused_attn(recipe.step == "timm_train")
-    config = timm.get_pretrained_cfg(recipe.model)
-    if config is not None and config.input_size[-1] != recipe.image:
+    if hasattr(timm, "layers"):  # timm before 0.9 has no fused attention
+        timm.layers.set_fused_attn(recipe.step == "timm_train")
+    model = timm.create_model(recipe.model)
+    if model.default_cfg["input_size"][-1] != recipe.image:
         try:
             return timm.create_model(recipe.model, img_size=recipe.image)
         except TypeError:
             pass  # a model that takes images of any size
-    return timm.create_model(recipe.model)
+    return model
 
 
 def _outputs(output: Any) -> torch.Tensor:
@@ -105,6 +106,8 @@ def _plain(recipe: Recipe, model: torch.nn.Module) -> TrainStep:
 
 def capture(recipe: Recipe) -> tbdsim.Step:
     """Returns the captured step of a recipe."""
+    if wrong := wrong_release(recipe, timm.__version__):
+        raise RuntimeError(wrong)
     built: list[TrainStep] = []
 
     def train_step(batch: int) -> Callable[[], None]:
@@ -115,12 +118,13 @@ def capture(recipe: Recipe) -> tbdsim.Step:
             built.append((_timm_benchmark if recipe.step == "timm_benchmark" else _plain)(recipe, model))
         return built[0](batch)
 
-    version = (timm if recipe.library == "timm" else torchvision).__version__.split("+")[0]
+    library = recipe.library.partition("-")[0]  # without a release
+    version = (timm if library == "timm" else torchvision).__version__.split("+")[0]
     return tbdsim.capture(
         train_step,
         precision=recipe.precision,
         channels_last=recipe.memory_format == "nhwc",
         name=recipe.model,
-        title=f"{recipe.model} ({recipe.library} {version})",
+        title=f"{recipe.model} ({library} {version})",
         sample="image",
     )

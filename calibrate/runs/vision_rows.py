@@ -11,7 +11,8 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Recipe:
-    """A step to capture: `step` is how the benchmark trains (`vision_models.py`), `image` the side of an image in pixels."""
+    """A step to capture: `library` with its version where one older than today's was measured, `step` how the benchmark trains
+    (`vision_models.py`), `image` the side of an image in pixels."""
 
     library: str
     model: str
@@ -23,6 +24,15 @@ class Recipe:
     @property
     def file(self) -> str:
         return f"{self.library}.{self.model}.{self.image}.{self.precision}.{self.memory_format}.{self.step}.step.json.gz"
+
+
+def wrong_release(recipe: Recipe, installed: str) -> str:
+    """Returns what to do where a recipe names another release of its library than the one that is installed; else nothing."""
+    library, _, release = recipe.library.partition("-")
+    if release in ("", installed):
+        return ""
+    given = f"pip install --no-deps --target FOLDER {library}=={release}, then PYTHONPATH=FOLDER"
+    return f"{recipe.file} needs {library} {release}, {installed} is installed: {given}"
 
 
 #: The steps in tests/captured: a dozen different networks, trained as timm's benchmark does, and three others.
@@ -40,6 +50,9 @@ FIXTURES = (
     Recipe("torchvision", "resnet50", 224, "fp32", "nchw", "adam"),
 )  # fmt: skip
 
+#: timm as its author measured it on the RTX 3090: the release of the day of the table with PyTorch 1.12 (27 July 2022).
+TIMM_OF_2022 = "timm-0.6.7"
+
 TORCHVISION_PRECISIONS = {"fp16 (model.half())": "pure_fp16", "fp32": "fp32", "fp32 (NGC 20.10: TF32 on)": "tf32"}
 
 
@@ -49,11 +62,7 @@ def recipe(row: dict[str, str]) -> Recipe | None:
         return None
     image, which = int(row["image_size"]), row["set"]
     if which.startswith("timm_train"):
-        return (
-            Recipe("timm", row["model_now"], image, "fp16", row["memory_format"], "timm_benchmark")
-            if row["model_now"]
-            else None
-        )
+        return Recipe(TIMM_OF_2022, row["model"], image, "fp16", row["memory_format"], "timm_benchmark")
     if which == "gpumemnet_timm_memory":
         return Recipe("timm", row["model_now"], image, "tf32", "nchw", "timm_train") if row["model_now"] else None
     if which == "gpumemnet_cnn":

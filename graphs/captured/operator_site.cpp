@@ -85,6 +85,12 @@ std::vector<std::int64_t> OperatorSite::wholes(std::size_t argument) const {
   return all;
 }
 
+std::int64_t OperatorSite::length(std::size_t argument) const {
+  const auto* list = find_as<std::vector<Argument>>(find(argument));
+  if (list == nullptr) fail(argument, "a list");
+  return static_cast<std::int64_t>(list->size());
+}
+
 bool OperatorSite::flag(std::size_t argument) const {
   const auto* flag = find_as<bool>(find(argument));
   if (flag == nullptr) fail(argument, "true or false");

@@ -23,7 +23,7 @@ Number = float | int | bool
 #: Bytes of a storage of which all numbers are kept, as a mask in fp32 of five sequences of 4,096 tokens; bytes and number of
 #: storages beyond which those that PyTorch has freed are dropped.
 _LARGEST, _DROP_BYTES, _DROP_COUNT = 1 << 29, 1 << 30, 1024
-#: Bytes of a uniform storage of which all numbers are kept when some are written to: masks, but no optimizer's zeros.
+#: Bytes of a storage of which all numbers are kept when some are written to: masks and indices, but no optimizer's zeros.
 _LARGEST_WRITTEN = 1 << 20
 
 #: Operators that fill a new tensor, with the place of the value among their arguments, or the value.
@@ -159,12 +159,29 @@ class KnownValues:
         written = written_tensors(operator, args, kwargs)
         try:
             if not self._all_known(args, kwargs):
-                raise _Unknown
+                self._write_all_over(operator, args, kwargs, written)
+                return
             for tensor in written:
                 self._keep_all_numbers(tensor)
             self._run_on_host(operator, args, kwargs)
         except _Unknown:
             self.forget(written)
+
+    def _write_all_over(self, operator: Any, args: Any, kwargs: Any, written: list[torch.Tensor]) -> None:
+        """Keeps a small tensor of whole numbers that was not known, if every number of it is written: the result is then the same
+        whatever was there before (a permutation that is scattered into an empty tensor, a copy)."""
+        if len(written) != 1 or not _is_index(written[0]) or self._of_storage(written[0]) is not None:
+            raise _Unknown
+        results = []
+        for before in (0, 1):
+            self._keep(written[0], before)
+            self._keep_all_numbers(written[0])
+            if not self._all_known(args, kwargs):
+                raise _Unknown
+            self._run_on_host(operator, args, kwargs)
+            results.append(self.numbers_of(written[0]))
+        if not torch.equal(*results):
+            raise _Unknown
 
     def forget(self, tensors: list[torch.Tensor]) -> None:
         """Takes note that tensors were written to, with what is not known."""
@@ -240,9 +257,18 @@ class ValuesFollowed(TorchDispatchMode):
         with torch._C.DisableTorchFunction():
             if self._reads(operator, args, kwargs):
                 return self._read(operator, args, kwargs)
-            result = operator(*args, **kwargs)
+            result = self._run(operator, args, kwargs)
             self._known.follow(operator, args, kwargs, result)
         return result
+
+    def _run(self, operator: Any, args: Any, kwargs: Any) -> Any:
+        try:
+            return operator(*args, **kwargs)
+        except (NotImplementedError, RuntimeError):  # a size that depends on values
+            numbers = self._known.result_of(operator, args, kwargs)
+            if numbers is None:
+                raise
+            return on_meta(numbers)
 
     @staticmethod
     def _reads(operator: Any, args: Any, kwargs: Any) -> bool:
@@ -268,6 +294,13 @@ class ValuesFollowed(TorchDispatchMode):
         return bool(self._assumed) if is_answer else torch.tensor(self._assumed, dtype=args[0].dtype, device="cpu").item()
 
 
+def on_meta(value: Any) -> Any:
+    """Returns an operator's result as it would be on "meta"."""
+    if isinstance(value, torch.Tensor):
+        return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
+    return type(value)(on_meta(item) for item in value) if isinstance(value, (list, tuple)) else value
+
+
 def batch_on_meta(tensor: torch.Tensor, batch: int, axis: int) -> torch.Tensor:
     """Returns a tensor on "meta" for a batch along `axis`. Whole numbers, as tokens and masks, are those of the example's samples, one
     after another and again from the first; other numbers are not known."""
@@ -279,6 +312,12 @@ def batch_on_meta(tensor: torch.Tensor, batch: int, axis: int) -> torch.Tensor:
         return torch.full(shape, first.item(), dtype=tensor.dtype, device="meta")
     samples = torch.arange(batch, device="cpu") % tensor.shape[axis]
     return tensor.detach().cpu().index_select(axis, samples).to("meta")
+
+
+def _is_index(tensor: torch.Tensor) -> bool:
+    """Whether a tensor has whole numbers, not too many to be written to, and all of its storage's."""
+    size = tensor.numel() * tensor.element_size()
+    return not tensor.is_floating_point() and not tensor.is_complex() and size == tensor.untyped_storage().nbytes() <= _LARGEST_WRITTEN
 
 
 def _is_small(tensor: torch.Tensor) -> bool:

@@ -57,7 +57,7 @@ def _recurrent(times: int) -> Callable[[Step, Operator, int], int]:
 
     def count(step: Step, operator: Operator, batch: int) -> int:
         shapes = [[size_at(size, batch) for size in step.tensors[weight.index].shape] for weight in operator.arguments[1]]
-        return times * sum(prod(shape) for shape in shapes if len(shape) == 2) * prod(_shape(step, operator, 0, batch)[:2])
+        return times * sum(prod(shape) for shape in shapes if len(shape) == 2) * prod(_shape(step, operator, 0, batch)[:-1])
 
     return count
 

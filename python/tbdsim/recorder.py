@@ -11,7 +11,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .errors import CaptureError
-from .known_values import KnownValues, made_of_parts, tensors_in, written_tensors
+from .known_values import KnownValues, made_of_parts, on_meta, tensors_in, written_tensors
 from .largest_sizes import is_mask, largest_result, with_places
 from .modules import Modules
 from .recording import Dtype, OperatorRecord, Recording, TensorUse
@@ -47,11 +47,14 @@ def _defaults(operator: Any) -> list[tuple[str, Any]]:
     ]
 
 
-def _on_meta(value: Any) -> Any:
-    """Returns an operator's result as it would be on "meta"."""
-    if isinstance(value, torch.Tensor):
-        return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
-    return type(value)(_on_meta(item) for item in value) if isinstance(value, (list, tuple)) else value
+#: Lookups, with the place of `sparse` among their arguments.
+_LOOKUPS = {torch.ops.aten.embedding.default: 4, torch.ops.aten._embedding_bag.default: 5}
+
+
+def _makes_sparse_gradients(operator: Any, args: Any) -> bool:
+    """Whether an operator is a lookup whose backward pass will make a sparse gradient."""
+    place = _LOOKUPS.get(operator)
+    return place is not None and len(args) > place and args[place] is True and args[0].requires_grad
 
 
 class Recorder(TorchDispatchMode):
@@ -157,6 +160,9 @@ class Recorder(TorchDispatchMode):
         if operator is torch.ops.aten.index.Tensor and (self._largest or self._knows_masks(args[1])):
             with self:
                 args = with_places(operator, args) or args
+        if _makes_sparse_gradients(operator, args):
+            reason = "its gradient is sparse, and a capture has dense tensors alone: leave out `sparse=True`"
+            raise self._error(operator, reason + ", gradients and updates of all rows are then charged")
         on_gpu = any(tensor.is_meta for tensor in tensors_in((*args, *kwargs.values())))
         if operator is torch.ops.aten._local_scalar_dense.default and on_gpu:
             result: Any = self._read_scalar(operator, args[0])
@@ -165,6 +171,8 @@ class Recorder(TorchDispatchMode):
         else:
             result = self._run(operator, args, kwargs)
             self._known.follow(operator, args, kwargs, result)
+            if operator is torch.ops.aten._to_copy.default and not on_gpu and result.is_meta and result.dim():
+                self._backward_has_run = False  # the next batch is copied to the GPU: no update, though no module runs yet
         if (on_gpu or any(tensor.is_meta for tensor in tensors_in(result))) and not self._is_own_detach(operator):
             self._record(operator, args, kwargs, result)
         return result
@@ -222,7 +230,7 @@ class Recorder(TorchDispatchMode):
             dynamic = {torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output} & set(operator.tags)
             numbers = self._known.result_of(operator, args, kwargs)
             if numbers is not None:
-                return _on_meta(numbers)
+                return on_meta(numbers)
             if torch.Tag.data_dependent_output in operator.tags and str(operator._schema.returns[0].type) == "bool":
                 return self._read_scalar(operator, torch.empty((), dtype=torch.bool, device="meta"))  # `torch.equal`, `allclose`
             result = largest_result(operator, args, kwargs) if self._largest else None
@@ -235,6 +243,8 @@ class Recorder(TorchDispatchMode):
                 reason = 'PyTorch cannot tell its shapes without values (no kernel for the device "meta")'
             else:
                 reason = str(error).strip().split("\n")[0]
+                if "CPU" in reason:  # such as lengths of sequences that are packed
+                    reason += "; make what the host reads on it: `device=\"cpu\"`"
             raise self._error(operator, reason) from error
 
     def where_read(self) -> str:

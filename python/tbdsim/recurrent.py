@@ -16,6 +16,26 @@ def _half(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.to(torch.get_autocast_dtype("cuda")) if tensor.dtype == torch.float32 else tensor
 
 
+def _called(
+    cell: int, input: torch.Tensor, hx: Any, params: list[torch.Tensor], has_biases: bool, num_layers: int, dropout: float,
+    train: bool, bidirectional: bool, batch_first: bool, batch_sizes: list[int],
+) -> tuple[torch.Tensor, ...]:  # fmt: skip
+    """Calls cuDNN's operator. `batch_sizes`: of a packed sequence the samples that each step has; else empty."""
+    hidden, state = (hx[0], hx[1]) if cell == _LSTM else (hx, None)
+    if torch.is_autocast_enabled("cuda"):
+        input, hidden, params = _half(input), _half(hidden), [_half(weight) for weight in params]
+        state = None if state is None else _half(state)
+    width = hidden.shape[2] if state is None else state.shape[2]
+    projected = hidden.shape[2] if hidden.shape[2] != width else 0
+    per_layer = (4 if has_biases else 2) + (1 if projected else 0)
+    flat = input.new_empty(0)  # on a GPU the weights lie in one buffer, without a copy
+    output, hidden, state, _, _ = _aten._cudnn_rnn(
+        input, params, per_layer, flat, hidden, state, cell, width, projected,
+        num_layers, batch_first, dropout, train, bidirectional, batch_sizes, None,
+    )  # fmt: skip
+    return (output, hidden, state) if cell == _LSTM else (output, hidden)
+
+
 def _recurrent(cell: int) -> Callable[..., Any]:
     def layer(
         input: torch.Tensor,
@@ -28,27 +48,32 @@ def _recurrent(cell: int) -> Callable[..., Any]:
         bidirectional: bool,
         batch_first: bool,
     ) -> tuple[torch.Tensor, ...]:
-        hidden, state = (hx[0], hx[1]) if cell == _LSTM else (hx, None)
-        if torch.is_autocast_enabled("cuda"):
-            input, hidden, params = _half(input), _half(hidden), [_half(weight) for weight in params]
-            state = None if state is None else _half(state)
-        width = hidden.shape[2] if state is None else state.shape[2]
-        projected = hidden.shape[2] if hidden.shape[2] != width else 0
-        per_layer = (4 if has_biases else 2) + (1 if projected else 0)
-        flat = input.new_empty(0)  # on a GPU the weights lie in one buffer, without a copy
-        output, hidden, state, _, _ = _aten._cudnn_rnn(
-            input, params, per_layer, flat, hidden, state, cell, width, projected,
-            num_layers, batch_first, dropout, train, bidirectional, [], None,
-        )  # fmt: skip
-        return (output, hidden, state) if cell == _LSTM else (output, hidden)
+        return _called(cell, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, [])
 
     return layer
 
 
-#: What replaces PyTorch's operators of whole recurrent layers, by name; those of packed sequences are taken apart.
+def _of_packed_sequence(cell: int) -> Callable[..., Any]:
+    def layer(
+        data: torch.Tensor,
+        batch_sizes: torch.Tensor,
+        hx: Any,
+        params: list[torch.Tensor],
+        has_biases: bool,
+        num_layers: int,
+        dropout: float,
+        train: bool,
+        bidirectional: bool,
+    ) -> tuple[torch.Tensor, ...]:
+        sizes = batch_sizes.tolist()
+        return _called(cell, data, hx, params, has_biases, num_layers, dropout, train, bidirectional, False, sizes)
+
+    return layer
+
+
+#: What replaces PyTorch's operators of whole recurrent layers, by name: of sequences of one length, and of packed ones.
 RECURRENT: dict[str, Callable[..., Any]] = {
-    "rnn_relu.input": _recurrent(_RELU),
-    "rnn_tanh.input": _recurrent(_TANH),
-    "lstm.input": _recurrent(_LSTM),
-    "gru.input": _recurrent(_GRU),
+    f"{name}.{kind}": make(cell)
+    for kind, make in (("input", _recurrent), ("data", _of_packed_sequence))
+    for name, cell in (("rnn_relu", _RELU), ("rnn_tanh", _TANH), ("lstm", _LSTM), ("gru", _GRU))
 }

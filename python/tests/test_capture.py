@@ -236,6 +236,26 @@ def test_recurrent_layers_are_one_operator(kind: str, cell: int, gates: int, pre
     assert step.summary().forward_macs == 7 * gates * 32 * (16 + 32 + 32 + 32) + 7 * 32 * 5
 
 
+def test_packed_sequences_are_one_operator() -> None:
+    class Recurrent(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.LSTM(16, 32, bidirectional=True, batch_first=True)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            lengths = torch.full((x.shape[0],), 5, device="cpu")
+            packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+            return nn.utils.rnn.pad_packed_sequence(self.layer(packed)[0], batch_first=True)[0]
+
+    step = tbdsim.capture(Recurrent, torch.empty(1, 7, 16), loss="sum")
+    [forward] = named(step, "aten._cudnn_rnn.default", "forward")
+    assert forward.arguments[14] == [Affine(0, 1)] * 5  # samples of each step
+    assert outputs(step, forward)[0] == (Affine(0, 5), 64)
+    assert len(named(step, "aten._cudnn_rnn_backward.default", "backward")) == 1
+    # five of seven steps, two directions of four gates
+    assert step.summary().forward_macs == 5 * 2 * 4 * 32 * (16 + 32)
+
+
 def test_lengths_of_sequences_are_a_warning() -> None:
     def loss(output: torch.Tensor) -> torch.Tensor:
         batch = output.shape[0]

@@ -114,3 +114,23 @@ def test_nothing_is_left_behind_by_an_error() -> None:
     assert not torch.utils._python_dispatch._get_current_dispatch_mode_stack()
     step = tbdsim.capture(nn.Linear(4, 4), torch.empty(1, 4), loss="sum")
     assert step.operators
+
+
+@pytest.mark.parametrize("layer", [nn.Embedding, nn.EmbeddingBag])
+def test_sparse_gradients(layer: Callable[..., nn.Module]) -> None:
+    with pytest.raises(tbdsim.CaptureError, match=r"embedding.* in module '' .*forward: its gradient is sparse.*leave out `sparse=True`"):
+        tbdsim.capture(lambda: layer(10, 4, sparse=True), torch.zeros(1, 3, dtype=torch.int64), loss="sum")
+    frozen = tbdsim.capture(
+        lambda: nn.Sequential(layer(10, 4, sparse=True).requires_grad_(False), nn.Linear(4, 2)),
+        torch.zeros(1, 3, dtype=torch.int64),
+        loss="sum",
+    )
+    assert len(frozen.operators) > 0
+
+
+def test_what_the_host_reads_is_made_there() -> None:
+    def packed(self: nn.Module, x: torch.Tensor) -> torch.Tensor:
+        lengths = torch.ones(x.shape[0], dtype=torch.int64, device="cuda")
+        return nn.utils.rnn.pack_padded_sequence(x.unsqueeze(1), lengths, batch_first=True).data
+
+    assert '1D CPU int64 tensor' in failing(packed) and 'device="cpu"' in failing(packed)

@@ -158,3 +158,30 @@ def test_data_that_a_step_of_ones_own_makes_are_known() -> None:
         return lambda: model(x, mask).sum().backward()
 
     assert tbdsim.capture(train_step).warnings == []
+
+
+def test_a_permutation_that_is_scattered_is_known() -> None:
+    def inverted(order: torch.Tensor, into: torch.Tensor) -> object:
+        into.scatter_(0, order, torch.arange(3, device="cuda"))
+        return into[0] == 2
+
+    assert is_true(lambda x: inverted(torch.tensor([1, 2, 0], device="cuda"), torch.empty(3, dtype=torch.int64, device="cuda")))
+
+
+def test_what_is_written_in_part_is_not_known() -> None:
+    def written(into: torch.Tensor) -> object:
+        into.scatter_(0, torch.tensor([0, 1, 1], device="cuda"), torch.arange(3, device="cuda"))  # nothing at 2
+        return into[0] == 0
+
+    with pytest.raises(tbdsim.CaptureError, match="reads a value"):
+        is_true(lambda x: written(torch.empty(3, dtype=torch.int64, device="cuda")))
+
+
+def test_sizes_of_known_values_before_the_step() -> None:
+    def train_step(batch: int) -> Callable[[], None]:
+        layer = torch.nn.Linear(torch.unique(torch.tensor([[0, 1], [0, 1], [2, 1]]), dim=0).shape[0], 4)
+        x = torch.empty(batch, 2)
+        return lambda: layer(x).sum().backward()
+
+    step = tbdsim.capture(train_step)
+    assert sum(step.parameter_counts().values()) == 2 * 4 + 4  # two rows differ

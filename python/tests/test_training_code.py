@@ -137,3 +137,21 @@ def test_flex_attention_is_one_kernel(mask: Callable[..., torch.Tensor] | None, 
         step = tbdsim.capture(Attention, torch.empty(1, 128, 16), loss="mean")
     [forward] = [o for o in step.operators if o.name == "tbdsim.scaled_dot_product_attention"]
     assert (causal in forward.arguments) and len(step.warnings) == warned
+
+
+def test_a_batch_that_is_copied_after_a_backward_pass_is_part_of_a_forward_pass() -> None:
+    def train_step(batch: int) -> Callable[[], None]:
+        layer = nn.Linear(4, 2).cuda()
+        optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+        batches = [torch.empty(batch, 4, device="cpu") for _ in range(2)]
+
+        def step() -> None:
+            for x in batches:
+                layer(x.cuda()).sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+        return step
+
+    step = tbdsim.capture(train_step)
+    assert [o.phase for o in step.operators if o.name == "aten._to_copy.default"] == ["forward", "forward"]

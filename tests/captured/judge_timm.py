@@ -3,7 +3,7 @@
 
 judge_timm.py TBD_SIM STEPS [FORMAT]
 
-STEPS: a folder of step files named timm.MODEL.SIZE.fp16.FORMAT.timm_benchmark.step.json.gz, as the package `tbdsim` captures them.
+STEPS: a folder of step files, as `calibrate/runs/vision.py capture --set timm_train_pt112` fills it.
 FORMAT: nchw (default) or nhwc. Measured: ../shared/reference/vision/runs.csv, set timm_train_pt112 (RTX 3090, AMP, PyTorch 1.12).
 A quarter of the graphs (by md5 of arch_key) are `fit`, the others `score`: these are for aggregates alone.
 """
@@ -64,7 +64,8 @@ def main(program: str, steps: str, memory_format: str = "nchw") -> None:
             for r in csv.DictReader(file)
             if (r["set"], r["use"], r["memory_format"]) == ("timm_train_pt112", "score_time", memory_format)
         ]
-    paths = [(r, Path(steps) / f"timm.{r['model_now']}.{r['image_size']}.fp16.{memory_format}.timm_benchmark.step.json.gz") for r in wanted]
+    ending = f"fp16.{memory_format}.timm_benchmark.step.json.gz"
+    paths = [(r, Path(steps) / f"timm-0.6.7.{r['model']}.{r['image_size']}.{ending}") for r in wanted]
     rows = [(r, path) for r, path in paths if path.exists()]
     groups: dict[str, list[dict]] = defaultdict(list)
     for (r, path), p in zip(rows, predictions(program, rows)):

@@ -42,6 +42,40 @@ TEST(CapturedProducts, AddABiasInTheProductOrBeforeIt) {
   EXPECT_EQ(apart.kernels[0].written_bytes, growing(12));
 }
 
+// cuDNN's LSTM of 6 units over a packed sequence of 8 features: 3 steps with two samples for each of the
+// batch; 12 steps in all for a batch of two. Its shape is that of the padded sequence of as many steps.
+TEST(CapturedProducts, OfPackedSequences) {
+  const auto lowered = [](std::vector<Size> input, const Argument& samples) {
+    StepBuilder b;
+    const int x = b.tensor(std::move(input));
+    const int weight = b.tensor({fixed_size(24), fixed_size(8)});
+    b.add("aten._cudnn_rnn.default",
+          {ref(x),
+           list({ref(weight)}),
+           whole(4),
+           none(),
+           ref(x),
+           ref(x),
+           whole(2),
+           whole(6),
+           whole(0),
+           whole(1),
+           flag(false),
+           {0.0},
+           flag(true),
+           flag(false),
+           samples,
+           none()},
+          {x});
+    return std::get<RecurrentShape>(b.lowered().kernels.at(0).shape);
+  };
+  const RecurrentShape padded = lowered({fixed_size(3), growing(2), fixed_size(8)}, list({}));
+  EXPECT_EQ(padded, (RecurrentShape{.batch = growing(2), .steps = 3, .inputs = 8, .hidden = 6, .gates = 4}));
+  const Argument two{growing(2)};
+  EXPECT_EQ(lowered({growing(6), fixed_size(8)}, list({two, two, two})), padded);
+  EXPECT_THROW(lowered({growing(6), fixed_size(8)}, list({})), ModelError);
+}
+
 TEST(CapturedProducts, OfBatchesThatGrow) {
   StepBuilder b;
   const int q = b.tensor({growing(8), fixed_size(16), fixed_size(4)});

@@ -252,6 +252,28 @@ TEST(Convolution, PadsChannelsOfHalfPrecision) {
             2.0 * 8 * 28 * 28 * 97 * 3 * 9);  // those of the call, not of its padding
 }
 
+// Sums of 18 channels, padded to 24, go 32 deep for each of 9 taps in half precision; those of 3 and of one
+// tap do not. A gradient by the input sums over filters: 97 of them go 128 deep.
+TEST(Convolution, EndsTilesOfHalfPrecisionWithTheTap) {
+  const auto depth = [](Phase phase, double channels, double bytes, double taps) {
+    ConvCall call = layer(phase);
+    call.channels = channels;
+    call.filters = 97;
+    call.element_bytes = bytes;
+    call.kernel_height = call.kernel_width = taps;
+    call.limits.pads_channels = PadsChannels::always;
+    return ConvSizes(call).product.depth;
+  };
+  EXPECT_EQ(depth(Phase::forward, 18, 2, 3), 32 * 9);
+  EXPECT_EQ(depth(Phase::forward, 36, 2, 3), 64 * 9);
+  EXPECT_EQ(depth(Phase::forward, 64, 2, 3), 64 * 9);
+  EXPECT_EQ(depth(Phase::forward, 3, 2, 3), 8 * 9);
+  EXPECT_EQ(depth(Phase::forward, 18, 2, 1), 24);
+  EXPECT_EQ(depth(Phase::forward, 18, 4, 3), 20 * 9);  // TF32
+  EXPECT_EQ(depth(Phase::backward_data, 18, 2, 3), 128 * 9);
+  EXPECT_EQ(depth(Phase::backward_weights, 18, 2, 3), 8 * 28 * 28);
+}
+
 // 3 channels of 28 x 28 NHWC pixels become 8, 97 filters 104: both images are read and written in both forms;
 // filters of one tap need no copies.
 TEST(Convolution, CopiesImagesToPadChannels) {

@@ -13,7 +13,7 @@ import support  # first: it puts the programs under test on the import path
 import vision_capture
 from vision_errors import Predicted, has_changed, rank_correlation, report
 from vision_memory import report_totals, slope_errors
-from vision_rows import FIXTURES, Recipe, is_fit, recipe, recipes
+from vision_rows import FIXTURES, Recipe, is_fit, recipe, recipes, wrong_release
 
 ROW = {
     "id": "1",
@@ -40,8 +40,12 @@ def predicted(measured: float, value: float, **changes: str) -> Predicted:
 
 class Rows(unittest.TestCase):
     def test_recipe_of_a_row(self) -> None:
-        self.assertEqual(recipe(ROW), STEP)
-        self.assertEqual(STEP.file, "timm.resnet50.224.fp16.nhwc.timm_benchmark.step.json.gz")
+        measured = Recipe("timm-0.6.7", "swsl_resnet50", 224, "fp16", "nhwc", "timm_benchmark")  # the names of that release
+        self.assertEqual(recipe(ROW), measured)
+        self.assertEqual(measured.file, "timm-0.6.7.swsl_resnet50.224.fp16.nhwc.timm_benchmark.step.json.gz")
+        self.assertEqual(wrong_release(measured, "0.6.7"), "")
+        self.assertIn("timm==0.6.7", wrong_release(measured, "1.0.31"))
+        self.assertEqual(wrong_release(STEP, "1.0.31"), "")
         self.assertEqual(
             recipe(ROW | {"set": "gpumemnet_timm_memory"}), Recipe("timm", "resnet50", 224, "tf32", "nchw", "timm_train")
         )
@@ -49,7 +53,8 @@ class Rows(unittest.TestCase):
         self.assertEqual(half, Recipe("torchvision", "resnet50", 224, "pure_fp16", "nchw", "forward_backward"))
 
     def test_rows_without_a_recipe(self) -> None:
-        for changes in ({"model_now": ""}, {"image_size": "1333x800"}, {"set": "mmdet_memory"}):
+        gone = {"set": "gpumemnet_timm_memory", "model_now": ""}
+        for changes in (gone, {"image_size": "1333x800"}, {"set": "mmdet_memory"}):
             self.assertIsNone(recipe(ROW | changes))
 
     def test_rows_of_the_same_step_are_together(self) -> None:

@@ -1,8 +1,10 @@
 // Recurrent layers in cuDNN's one call: all steps, layers and directions.
 //
 //   aten._cudnn_rnn           (input, weights, ..., 6: mode, hidden, projected, layers, batch first, dropout,
-//                             train, bidirectional, ...)
+//                             train, bidirectional, samples of each step of a packed sequence, ...)
 //   aten._cudnn_rnn_backward  the same, with mode at 10
+//
+// The input of a packed sequence has a row for each sample of each step; a step is charged with their mean.
 #include "graphs/captured/operators/operators.h"
 #include "graphs/recurrent_call.h"
 
@@ -22,20 +24,37 @@ struct Network {
   MathType math = MathType::fp32;
 };
 
+struct Sequence {
+  Size samples;
+  std::int64_t steps = 0;
+};
+
+Sequence sequence_of(const OperatorSite& site, const CapturedTensor& x, std::size_t mode) {
+  if (x.shape.size() == 2) {
+    const std::int64_t steps = site.length(mode + 8);
+    if (steps < 1) site.fail(mode + 8, "the samples of each step");
+    const Size& rows = x.shape[0];
+    const Size mean{rows.fixed / steps, rows.per_sample / steps};
+    return {mean == Size{} ? fixed_size(1) : mean, steps};
+  }
+  if (x.shape.size() != 3) site.fail(0, "steps x samples x features");
+  const bool batch_first = site.flag(mode + 4);
+  return {x.shape[batch_first ? 0 : 1], site.fixed(x.shape[batch_first ? 1 : 0])};
+}
+
 Network network_of(const OperatorSite& site, std::size_t mode) {
   const CapturedTensor& x = site.tensor(0);
-  if (x.shape.size() != 3) site.fail(0, "steps x samples x features");
+  const Sequence sequence = sequence_of(site, x, mode);
   const std::int64_t kind = site.whole(mode);
   if (kind < 0 || kind > 3) site.fail(mode, "0 to 3");
-  const bool batch_first = site.flag(mode + 4);
   Network n{.op = kNames[static_cast<std::size_t>(kind)],
             .gates = kGates[static_cast<std::size_t>(kind)],
             .hidden = site.whole(mode + 1),
             .layers = site.whole(mode + 3),
             .directions = site.flag(mode + 7) ? 2 : 1,
-            .batch = x.shape[batch_first ? 0 : 1],
-            .steps = site.fixed(x.shape[batch_first ? 1 : 0]),
-            .inputs = site.fixed(x.shape[2]),
+            .batch = sequence.samples,
+            .steps = sequence.steps,
+            .inputs = site.fixed(x.shape.back()),
             .bytes = bytes_of(x.dtype),
             .math = math_of(x.dtype, site.how.precision.convolution_math())};
   constexpr std::int64_t kMostLayers = 1'000;
