@@ -42,7 +42,8 @@ struct FamilyModel {
 struct Calibration {
   const Profile* profile = nullptr;
   const GpuSpec* gpu = nullptr;
-  const GpuSpec* measured = nullptr;  // the board that the profile is of; null: `gpu`, no board, or not known
+  const GpuSpec* measured =
+      nullptr;  // the other board that the profile is of; null: it is of `gpu` or of several
   std::array<std::array<FamilyModel, kMathTypeCount>, kFamilyCount> models;  // [family][arithmetic]
   std::array<ConvLimits, kMathTypeCount>
       conv_limits;  // [arithmetic]: no padding where there are no tensor cores

@@ -11,7 +11,6 @@
 
 #include <fmt/format.h>
 
-#include "costmodel/kernel_cost.h"
 #include "hwspecs/base/error.h"
 
 namespace tbdsim {

@@ -21,10 +21,9 @@ constexpr Seconds kStagedStep(15e-6);  // two processes and host memory; estimat
 // 25 in two to eight RTX 3090 under TensorFlow (server-gear.com, 2021; fp32 gradients).
 constexpr double kDriverCopies = 0.5;
 
-// The slower of a GPU's bus and its port's link: a slot runs at the rate that both ends support.
+// The slower of a GPU's bus and its port's slots: a slot runs at the rate that both ends support.
 const LinkSpec& slot_of(const LinkSpec& bus, const RootPort& port) {
-  if (port.slot) return *port.slot;
-  return achievable(bus) < achievable(port.link) ? bus : port.link;
+  return achievable(bus) < achievable(port.of_slots()) ? bus : port.of_slots();
 }
 
 }  // namespace

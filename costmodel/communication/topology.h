@@ -45,8 +45,8 @@ struct Rings {
 
 class Topology {
  public:
-  // A slot has the smaller bandwidth of the GPU's bus and the root port. Throws UsageError for more GPUs than
-  // the machine has.
+  // A slot has the smaller bandwidth of the GPU's bus and the root port's slots (RootPort::slot). Throws
+  // UsageError for more GPUs than the machine has.
   Topology(const MachineSpec& machine, const GpuSpec& gpu, int gpus);
 
   [[nodiscard]] int gpus() const { return gpus_; }

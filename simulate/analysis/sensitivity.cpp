@@ -57,7 +57,10 @@ void add_cluster(const Prediction& p, const Resolver& resolve, std::vector<Named
   std::map<std::string, const LinkSpec*> links;
   const auto add_link = [&](const LinkSpec& link) { links.emplace(link.name, &link); };
   if (p.scenario.cluster.gpus > 1) {
-    for (const RootPort& port : machine.root_ports) add_link(port.link);
+    for (const RootPort& port : machine.root_ports) {
+      add_link(port.link);
+      add_link(port.of_slots());
+    }
     if (machine.socket_link) add_link(machine.socket_link->link);
     if (machine.nvlink) add_link(machine.nvlink->link);
   }

@@ -116,16 +116,25 @@ std::shared_ptr<const Profile> SpecCache::profile_for(const Named<GpuSpec>& gpu,
   return profile(std::string(kRoofline));
 }
 
+std::shared_ptr<const GpuSpec> SpecCache::readable_gpu(const std::string& name) {
+  if (!catalog_.contains(Kind::gpu, name)) return nullptr;
+  try {
+    return gpu(name);
+  } catch (const Error&) {
+    return nullptr;  // nobody asked for that card: its file is refused where somebody does
+  }
+}
+
 std::string SpecCache::measured_board(const std::string& gpu_name) {
   if (other_ != nullptr) return other_->measured_board(gpu_name);
   const GpuSpec& card = *gpu(gpu_name);
   std::string nearest;
   double least = std::numeric_limits<double>::infinity();
   for (const std::string& name : catalog_.names(Kind::profile)) {
-    if (!catalog_.contains(Kind::gpu, name)) continue;
-    const GpuSpec& board = *gpu(name);
-    const double distance = distance_between_boards(card, board);
-    if (!have_same_chip(card, board) || distance >= least) continue;
+    const std::shared_ptr<const GpuSpec> board = readable_gpu(name);
+    if (board == nullptr || !have_same_chip(card, *board)) continue;
+    const double distance = distance_between_boards(card, *board);
+    if (distance >= least) continue;
     least = distance;
     nearest = name;
   }

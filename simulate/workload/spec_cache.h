@@ -56,7 +56,7 @@ class SpecCache {
   [[nodiscard]] std::shared_ptr<const Profile> profile_for(const Named<GpuSpec>& gpu,
                                                            const std::string& name);
   // profile_for(gpu, profile) made ready for the GPU and the libraries that the framework calls. It owns
-  // the profile and the GPU that it refers to. GPU and framework are this cache's.
+  // the profile, the GPU and the measured board that it refers to. GPU and framework are this cache's.
   [[nodiscard]] std::shared_ptr<const Calibration> calibration(const Named<GpuSpec>& gpu,
                                                                const std::string& profile,
                                                                const Named<Framework>& framework);
@@ -99,6 +99,8 @@ class SpecCache {
 
   // The measured board of the same chip as the GPU's of the catalogue that is nearest to it; empty: none.
   [[nodiscard]] std::string measured_board(const std::string& gpu_name);
+  // The card of the catalogue; null where there is none or its file has an error.
+  [[nodiscard]] std::shared_ptr<const GpuSpec> readable_gpu(const std::string& name);
   // As the catalogue has it, without changes.
   [[nodiscard]] std::shared_ptr<const GpuSpec> unchanged_gpu(const std::string& name) {
     return other_ == nullptr ? gpu(name) : other_->unchanged_gpu(name);

@@ -305,6 +305,14 @@ TEST_F(Importers, HeadersTellTheTables) {
   }
 }
 
+// A TITAN X's products were measured with CUDA 8 before its first update.
+TEST_F(Importers, ProductsOfCuda8WithoutAnUpdateAreLeftOut) {
+  const std::string row = ",fp32,1760,16,1024,N,T,1,1.7,s\n";
+  const RecordTable table = read(kGemm + "NV_TitanX_Pascal,train,8" + row + "NV_TitanXp,train,8.0.88" + row);
+  ASSERT_EQ(table.records.size(), 1u);
+  EXPECT_EQ(table.records[0].gpu, "titanxp");
+}
+
 TEST_F(Importers, BadCellsAreNamed) {
   const auto with_time = [&](const std::string& time) {
     return error_of(kGemm + "NV_TitanXp,train,8.0.88,fp32,1760,16,1024,N,T," + time + ",1.7,s\n");
@@ -319,9 +327,10 @@ TEST_F(Importers, BadCellsAreNamed) {
       error_of(kGemm + "NV_TitanZ,train,8.0.88,fp32,1760,16,1024,N,T,1,1.7,s\n"),
       "t.csv:2:1: column 'gpu' holds 'NV_TitanZ'; expected one of: NV_TitanX, NV_M40, NV_TitanX_Pascal, "
       "NV_TitanXp, NV_1080Ti, NV_P100, NV_V100, NV_T4; did you mean 'NV_TitanX'?");
-  EXPECT_THAT(error_of(kGemm + "NV_T4,train,8,fp32,0,16,1024,N,T,1,1.7,s\n"),
+  EXPECT_THAT(error_of(kGemm + "NV_T4,train,10.1.243,fp32,0,16,1024,N,T,1,1.7,s\n"),
               HasSubstr("column 'M' holds '0'; expected a whole number, 1 to 1000000000"));
-  EXPECT_THAT(error_of(kGemm + "NV_T4,train,8,fp32,1.5,16,1024,N,T,1,1.7,s\n"), HasSubstr("column 'M'"));
+  EXPECT_THAT(error_of(kGemm + "NV_T4,train,10.1.243,fp32,1.5,16,1024,N,T,1,1.7,s\n"),
+              HasSubstr("column 'M'"));
 }
 
 TEST_F(Importers, AnUnfinishedLastLineIsLeftOut) {

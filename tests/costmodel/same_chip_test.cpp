@@ -9,7 +9,8 @@ namespace tbdsim {
 namespace {
 
 TEST(SameChip, AsManyOfTheSameSMs) {
-  const GpuSpec board = test::small_gpu();
+  GpuSpec board = test::small_gpu();
+  board.tdp = Watts(250);
   GpuSpec other = board;
   other.name = "other";
   EXPECT_TRUE(have_same_chip(board, other));
