@@ -85,10 +85,16 @@ std::vector<std::int64_t> OperatorSite::wholes(std::size_t argument) const {
   return all;
 }
 
-std::int64_t OperatorSite::length(std::size_t argument) const {
+std::vector<Size> OperatorSite::sizes(std::size_t argument) const {
   const auto* list = find_as<std::vector<Argument>>(find(argument));
   if (list == nullptr) fail(argument, "a list");
-  return static_cast<std::int64_t>(list->size());
+  std::vector<Size> all;
+  for (const Argument& item : *list) {
+    const auto* size = std::get_if<Size>(&item.value);
+    if (size == nullptr) fail(argument, "a list of whole numbers");
+    all.push_back(*size);
+  }
+  return all;
 }
 
 bool OperatorSite::flag(std::size_t argument) const {

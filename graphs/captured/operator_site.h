@@ -57,7 +57,7 @@ class OperatorSite {
   [[nodiscard]] Size size(std::size_t argument) const;
   [[nodiscard]] std::int64_t whole(std::size_t argument) const;
   [[nodiscard]] std::vector<std::int64_t> wholes(std::size_t argument) const;  // of a list, or of one number
-  [[nodiscard]] std::int64_t length(std::size_t argument) const;               // of a list
+  [[nodiscard]] std::vector<Size> sizes(std::size_t argument) const;           // of a list
   [[nodiscard]] bool flag(std::size_t argument) const;
   [[nodiscard]] double number(std::size_t argument, double unless_given) const;
   [[nodiscard]] bool flag_of_list(std::size_t argument, std::size_t index) const;

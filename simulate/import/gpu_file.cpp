@@ -273,8 +273,10 @@ ImportedFile new_card(const GpuFacts& facts, const std::string& file, Values val
   const auto whole = known_gpu(card_of_slice(facts.name), catalog);
   if (whole) {
     const SpecTree card = read_spec_file(catalog.find(Kind::gpu, *whole));
-    for (const char* key : {"tdp", "memory_type", "bus"})
-      values.try_emplace(key, Value{entry_of(card, key)->text, fmt::format("of the whole card, {}", *whole)});
+    for (const char* key : {"tdp", "memory_type", "bus"}) {
+      if (const SpecTree* entry = entry_of(card, key))
+        values.try_emplace(key, Value{entry->text, fmt::format("of the whole card, {}", *whole)});
+    }
   }
   require_all(values, facts, file);
   const ProductLine line = line_of(facts.name);
@@ -309,8 +311,10 @@ ImportedFile new_card(const GpuFacts& facts, const std::string& file, Values val
   }
   const bool lanes_alone = lacks_tensor_cores(facts.name, capability);
   SpecTree math = lanes_alone ? math_of_lanes(other.fp32_lanes_per_sm) : *entry_of(tree_of_other, "math");
-  for (SpecEntry& rate : math.entries)
-    std::erase_if(rate.value.entries, [](const SpecEntry& entry) { return entry.key == "clock"; });
+  if (!whole) {  // clocks of another card
+    for (SpecEntry& rate : math.entries)
+      std::erase_if(rate.value.entries, [](const SpecEntry& entry) { return entry.key == "clock"; });
+  }
   add_entry(tree, "math", std::move(math));
   add_entry(tree, "sources", std::move(sources));
   set_peaks(

@@ -26,9 +26,10 @@ bool is_pci_device(std::string_view line) {
 // "0, NVIDIA A10G, 23028 MiB"
 bool is_row_of_card(std::string_view line) {
   constexpr std::string_view kMakers[] = {"NVIDIA ", "Tesla ", "GeForce ", "Quadro "};
+  const auto commas = std::ranges::count(line, ',');
+  if (commas < 1 || (commas < 2 && !holds(line, " MiB"))) return false;  // a sentence may have one
   return std::any_of(std::begin(kMakers), std::end(kMakers), [&](std::string_view maker) {
-    const bool first = line.starts_with(maker);
-    return holds(line, ",") && (first || holds(line, ", " + std::string(maker)));
+    return line.starts_with(maker) || holds(line, ", " + std::string(maker));
   });
 }
 
@@ -43,14 +44,12 @@ constexpr Near kNear[] = {
      "a list of lspci, which shows no switches; expected what 'lspci -tv' prints"},
     {[](std::string_view text) { return any_line(text, is_row_of_card); },
      "a table without the names of its columns; expected 'nvidia-smi --query-gpu=name,... --format=csv', "
-     "without "
-     "noheader"},
+     "without noheader"},
     {[](std::string_view text) { return text.starts_with("SQLite format 3"); },
      "a database, as Nsight Systems has it; expected 'nsys stats -r cuda_gpu_kern_sum --format csv' of it"},
     {[](std::string_view text) { return text.starts_with("PK\x03\x04"); },
      "an archive, as torch.save and Keras write: it has no graph of layers; expected ONNX "
-     "(torch.onnx.export), a "
-     "printed summary, or a captured step (docs/capture.md)"},
+     "(torch.onnx.export), a printed summary, or a captured step (docs/capture.md)"},
     {[](std::string_view text) { return text.starts_with("\x89HDF"); },
      "weights in HDF5, without a graph of layers; expected what model.summary(line_length=160) prints"}};
 

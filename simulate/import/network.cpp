@@ -57,7 +57,7 @@ SpecTree spec_number(std::int64_t number) { return spec_scalar(std::to_string(nu
 std::int64_t product_of(const std::vector<std::int64_t>& shape) {
   std::int64_t product = 1;
   for (const std::int64_t side : shape) {
-    if (side > 0 && product > kLargestSide * 1'000 / side) return kLargestSide * 1'000;
+    if (side > 0 && product > kLargestProduct / side) return kLargestProduct;
     product *= side;
   }
   return product;

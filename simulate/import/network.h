@@ -98,6 +98,8 @@ class NetworkBuilder {
 [[nodiscard]] std::vector<std::string> names_of(const std::map<std::string, NetworkTensor>& tensors);
 [[nodiscard]] SpecTree spec_number(std::int64_t number);
 [[nodiscard]] SpecTree spec_list(const std::vector<SpecTree>& items);
+// The product of the sides; kLargestProduct for any larger one.
+inline constexpr std::int64_t kLargestProduct = 100'000'000'000;
 [[nodiscard]] std::int64_t product_of(const std::vector<std::int64_t>& shape);
 
 }  // namespace tbdsim

@@ -76,7 +76,7 @@ class OnnxConversion {
     LayerKeys keys;          // without those below
     bool scaled = false;     // whether the product is there already
     OnnxTensor weight = {};  // of a product
-    std::string owner = {};  // the layer that has it, if another
+    std::string owner = {};  // the layer that has the weight, if another
   };
   void set_open(const OnnxNode& node, Open open) { open_[node.outputs[0]] = std::move(open); }
   [[nodiscard]] const Open* open(const std::string& name) const;

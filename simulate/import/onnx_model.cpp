@@ -78,14 +78,6 @@ void append_raw(std::string_view raw, std::vector<Value>& values) {
   }
 }
 
-// The whole tensor as numbers; none where the bytes are not those of so many.
-template <class Number>
-std::vector<Number> all_numbers(std::string_view raw) {
-  std::vector<Number> numbers(raw.size() / sizeof(Number));
-  std::memcpy(numbers.data(), raw.data(), numbers.size() * sizeof(Number));
-  return numbers;
-}
-
 struct NamedTensor {
   std::string name;
   OnnxTensor tensor;
@@ -108,12 +100,12 @@ NamedTensor read_tensor(std::string_view bytes) {
   for (std::int64_t& side : to.tensor.dims) side = std::clamp<std::int64_t>(side, 0, kLargestSide);
   if (kind == data_type::kFloat) {
     append_raw<float>(raw.empty() ? floats : raw, to.tensor.numbers);
-    const std::vector<float> all = all_numbers<float>(raw.empty() ? floats : raw);
+    const StoredNumbers<float> all(raw.empty() ? floats : raw);
     to.tensor.computed = is_computed_table(to.tensor.dims, all);
     to.tensor.lower_triangle = is_lower_triangle(to.tensor.dims, all);
   }
   if (kind == data_type::kBool)
-    to.tensor.lower_triangle = is_lower_triangle(to.tensor.dims, all_numbers<std::uint8_t>(raw));
+    to.tensor.lower_triangle = is_lower_triangle(to.tensor.dims, StoredNumbers<std::uint8_t>(raw));
   if (kind == data_type::kDouble) append_raw<double>(raw, to.tensor.numbers);
   if (kind == data_type::kInt32 || kind == data_type::kInt64 || kind == data_type::kBool)
     to.tensor.integers = std::move(whole);

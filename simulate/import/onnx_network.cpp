@@ -82,12 +82,17 @@ std::set<std::string> needed_for(const OnnxGraph& graph, const std::string& outp
 }
 
 void convert(OnnxConversion& net, const OnnxNode& node) {
-  bool computed = false, whole = true;
+  bool computed = false, whole = true, of_sequence = false;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     const OnnxData* data = net.data(node, i);
     computed |= data != nullptr;
     whole &= data == nullptr || data->whole;
+    of_sequence |= net.producer(node, i, "SplitToSequence") != nullptr;
   }
+  if (of_sequence)
+    return node.op == "SequenceAt" ? convert_sequence_part(net, node)
+                                   : net.unsupported(node, "of a sequence");
+  // A constant as another tensor's type is one whatever that tensor is computed from.
   const bool of_constant = node.op == "CastLike" && net.data(node, 0) == nullptr;
   if (!computed || of_constant || node.op == "Shape" || node.op == "Size") {
     if (!fold_constants(net, node)) net.unsupported(node, "of constants");
@@ -133,6 +138,8 @@ ImportedFile onnx_network(const OnnxGraph& graph, const GivenValues& given) {
   }
   if (left_out > 0)
     net.builder().note(fmt::format("{} nodes that the first output does not need are left out", left_out));
+  if (const OnnxNode* node = net.producer(output); node != nullptr && node->op == "SplitToSequence")
+    net.unsupported(*node, "as the output");
   const OnnxData* last = net.data(without_softmax(net, output));
   if (last == nullptr && net.builder().has_unsupported()) return net.builder().finish({}, "ONNX");
   if (last == nullptr) net.builder().fail(in_quotes(output) + " is the output and no node computes it");

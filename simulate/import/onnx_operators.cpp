@@ -15,10 +15,14 @@
 namespace tbdsim {
 namespace {
 
+// True where sides of a tensor may be seen as one: their product is known.
+bool has_count(const NetworkTensor& tensor) { return product_of(tensor.shape) < kLargestProduct; }
+
 // Over the batch and all sides but the channels, the second: images of windows, and the depth of volumes, are
 // seen as rows of one image.
 void batch_norm(OnnxConversion& net, const OnnxNode& node, const NetworkTensor& from) {
   net.count_norm();
+  if (!has_count(from)) return net.unsupported(node, "of too many elements");
   const OnnxSides sides = net.data(node, 0)->sides;
   NetworkTensor image = from;
   if (from.shape.size() == 2 && sides.size() == 3)  // a sequence
@@ -116,6 +120,7 @@ void dropout(OnnxConversion& net, const OnnxNode& node, const NetworkTensor& fro
 // Over one side; another than the last is moved there and back. Before opset 13 it went over the sides from
 // `axis` on, the second if it is not given, as one.
 void softmax(OnnxConversion& net, const OnnxNode& node, const NetworkTensor& from) {
+  if (!has_count(from)) return net.unsupported(node, "of too many elements");
   const OnnxSides sides = net.data(node, 0)->sides;
   const auto rank = std::ssize(sides);
   constexpr std::int64_t kOverOneSide = 13;
@@ -239,8 +244,6 @@ constexpr Row kRows[] = {
     {"Einsum", convert_einsum},
     {"Concat", convert_concat},
     {"Split", convert_split},
-    {"SplitToSequence", same},
-    {"SequenceAt", convert_sequence_part},
     {"Slice", convert_slice},
     {"Gather", convert_gather},
     {"GatherElements", convert_gather_elements},
@@ -264,6 +267,7 @@ constexpr Row kRows[] = {
     {"Transpose", convert_transpose},
     // Operators that compute nothing in training, or whose kernels a framework does not launch.
     {"Identity", same},
+    {"SplitToSequence", same},  // SequenceAt takes the part
     {"Cast", same},
     {"CastLike", same}};
 

@@ -28,7 +28,7 @@ void convert_einsum(OnnxConversion& net, const OnnxNode& node);
 // Joins, parts and other sides.
 void convert_concat(OnnxConversion& net, const OnnxNode& node);
 void convert_split(OnnxConversion& net, const OnnxNode& node);
-void convert_sequence_part(OnnxConversion& net, const OnnxNode& node);  // of SplitToSequence
+void convert_sequence_part(OnnxConversion& net, const OnnxNode& node);  // what SequenceAt reads
 void convert_slice(OnnxConversion& net, const OnnxNode& node);
 void convert_gather(OnnxConversion& net, const OnnxNode& node);
 void convert_gather_elements(OnnxConversion& net, const OnnxNode& node);

@@ -28,11 +28,12 @@ const char* operation_of(const OnnxNode& node) {
   return node.op == "Div" ? "divide" : "function";
 }
 
-LayerKeys operation_key(const OnnxNode& node) { return {{"operation", spec_scalar(operation_of(node))}}; }
+LayerKeys operation_key(const std::string& operation) { return {{"operation", spec_scalar(operation)}}; }
 
-// Two tensors that depend on the samples. The result lies in memory as the first of them does that has its
-// sides, as in PyTorch (aten/src/ATen/TensorIterator.cpp, reorder_dimensions).
-void pair_of_data(OnnxConversion& net, const OnnxNode& node, const OnnxData& a, const OnnxData& b) {
+// An operation on two tensors that depend on the samples. The result lies in memory as the first of them does
+// that has its sides, as in PyTorch (aten/src/ATen/TensorIterator.cpp, reorder_dimensions).
+void pair_of_data(OnnxConversion& net, const OnnxNode& node, const std::string& operation, const OnnxData& a,
+                  const OnnxData& b) {
   const auto sides = spread_sides(a.sides, b.sides);
   if (!sides) return net.unsupported(node, "of tensors of several shapes");
   OnnxData result{.layer = {}, .sides = *sides};
@@ -44,13 +45,13 @@ void pair_of_data(OnnxConversion& net, const OnnxNode& node, const OnnxData& a, 
   const Shape to = shape_of(all), left = shape_beside(stored(a.sides), all),
               right = shape_beside(stored(b.sides), all);
   NetworkTensor large = net.viewed(a.layer, left), small = net.viewed(b.layer, right);
-  const std::string name = name_of_layer(node), operation = operation_of(node);
+  const std::string name = name_of_layer(node);
   if (operation == "multiply" && left != to && right == to) std::swap(large, small);
   NetworkBuilder& builder = net.builder();
   result.layer = operation == "add" && left == right ? builder.add("add", name, {large, small}, to)
                  : operation == "multiply" && large.shape == to
                      ? builder.add("multiply", name, {large, small}, to)
-                     : builder.add("pairwise", name, {large, small}, to, operation_key(node));
+                     : builder.add("pairwise", name, {large, small}, to, operation_key(operation));
   net.set(node, std::move(result));
 }
 
@@ -91,7 +92,7 @@ void pair_with_trained(OnnxConversion& net, const OnnxNode& node, const OnnxData
   builder.fix_shapes();
   std::vector<SpecTree> dims;
   for (const std::int64_t side : shape) dims.push_back(spec_number(side));
-  LayerKeys keys = operation_key(node);
+  LayerKeys keys = operation_key(operation);
   keys.emplace_back("trained", spec_list(dims));
   if (elements != count) keys.emplace_back("elements", spec_number(elements));
   net.set(node, builder.add("pairwise", name, {from}, to, std::move(keys)), *sides);
@@ -202,7 +203,7 @@ void convert_pair(OnnxConversion& net, const OnnxNode& node) {
     if (!alike) return net.unsupported(node, "of tensors of several shapes");
     return net.set(node, net.builder().add("add", name_of_layer(node), terms, terms[0].shape), data[0].sides);
   }
-  if (data.size() == 2) return pair_of_data(net, node, data[0], data[1]);
+  if (data.size() == 2) return pair_of_data(net, node, operation_of(node), data[0], data[1]);
   if (constant != nullptr && !constant->trained.empty())
     return pair_with_trained(net, node, data[0], *constant);
   if (constant != nullptr) numbers = sides_beside(constant->dims, data[0].sides, net.batch());
@@ -247,6 +248,7 @@ void convert_matrix_product(OnnxConversion& net, const OnnxNode& node) {
   if (!open.owner.empty()) open.keys.emplace_back("tied_to", spec_text(open.owner));
   LayerKeys keys = open.keys;
   const OnnxTensor* bias = node.op == "Gemm" ? net.constant(node, 2) : nullptr;
+  const OnnxData* term = node.op == "Gemm" ? net.data(node, 2) : nullptr;    // that is computed
   const bool biased = bias != nullptr && net.owner_of(*bias) == open.owner;  // both used before, or neither
   if (!biased) keys.emplace_back("bias", spec_scalar("false"));
   NetworkTensor to =
@@ -256,6 +258,7 @@ void convert_matrix_product(OnnxConversion& net, const OnnxNode& node) {
     if (biased) net.set_owner(*bias, to.layer);
   }
   if (bias != nullptr && !biased) to = net.builder().add("bias", name_of_layer(node) + "/bias", {to}, shape);
+  if (term != nullptr) return pair_of_data(net, node, "add", {.layer = to, .sides = sides}, OnnxData(*term));
   net.set(node, to, sides);
   if (bias == nullptr) net.set_open(node, std::move(open));
 }

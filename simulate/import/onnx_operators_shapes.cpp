@@ -1,5 +1,6 @@
 // Operators of ONNX that join tensors, take parts of them or make them larger.
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "hwspecs/base/spec_writer.h"
@@ -123,18 +124,26 @@ void convert_sequence_part(OnnxConversion& net, const OnnxNode& node) {
   const OnnxData* data = whole == nullptr ? nullptr : net.data(*whole, 0);
   const Shape index = net.whole_values(node, 1);
   const std::int64_t axis = data == nullptr ? -1 : axis_of(*whole, 0, data->sides.size());
-  if (axis < 0 || index.size() != 1) return net.unsupported(node);
+  if (axis < 0 || index.size() != 1 || node.outputs.empty()) return net.unsupported(node);
+  const std::int64_t all = data->sides[static_cast<std::size_t>(axis)].size;
+  Shape sizes = net.whole_values(*whole, 1);
+  if (sizes.size() == 1 && net.constant(*whole, 1)->dims.empty()) {  // the size of each, and a rest
+    const std::int64_t size = std::min(sizes[0], all);
+    if (size < 1) return net.unsupported(node, "of no such part");
+    const std::int64_t rest = all % size;
+    if (all / size > kMostParts) return net.unsupported(node, "of a sequence of more than 64 parts");
+    sizes.assign(static_cast<std::size_t>(all / size), size);
+    if (rest > 0) sizes.push_back(rest);
+  }
+  const std::int64_t parts = std::ssize(sizes), at = index[0] < 0 ? index[0] + parts : index[0];
+  if (parts > kMostParts) return net.unsupported(node, "of a sequence of more than 64 parts");
+  if (at < 0 || at >= parts) return net.unsupported(node, "of no such part");
+  if (std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}) != all)
+    return net.unsupported(node, "of parts that are not the whole");
   OnnxNode split = *whole;
   split.op = "Split";
-  const Shape sizes = net.whole_values(*whole, 1);
-  std::int64_t parts = std::ssize(sizes);
-  if (parts == 1 && net.constant(*whole, 1)->dims.empty()) {  // the size of each
-    const std::int64_t all = data->sides[static_cast<std::size_t>(axis)].size;
-    parts = sizes[0] > 0 ? (all + sizes[0] - 1) / sizes[0] : 0;
-  }
-  const std::int64_t at = index[0] < 0 ? index[0] + parts : index[0];
-  if (at < 0 || at >= parts || parts > kMostParts || node.outputs.empty())
-    return net.unsupported(node, "of no such part");
+  split.inputs.resize(1);
+  split.attributes["split"].integers = std::move(sizes);
   split.outputs.assign(static_cast<std::size_t>(parts), whole->outputs[0] + " part");
   split.outputs[static_cast<std::size_t>(at)] = node.outputs[0];
   split.name = name_of_layer(node);

@@ -57,14 +57,6 @@ void set_seen(OnnxConversion& net, const OnnxNode& node, const NetworkTensor& to
   net.set(node, to, batch_and(sequence ? std::vector<std::int64_t>{to.shape[0], to.shape[2]} : to.shape));
 }
 
-// The layer that has a convolution's whole weight and bias already, to which it is tied; empty for none.
-std::string tied_to(const OnnxConversion& net, const OnnxNode& node, const OnnxTensor& weight) {
-  const OnnxTensor* bias = net.constant(node, 2);
-  const std::string owner = net.owner_of(weight);
-  const bool whole = !owner.empty() && weight.trained.begin()->second == product_of(weight.dims);
-  return whole && (bias == nullptr || net.owner_of(*bias) == owner) ? owner : std::string();
-}
-
 // Whether the bias is that of a batch norm which the export for inference folded into the convolution: the
 // new tensors have the weight's name and "_bias" (onnxscript 0.7, rewriter/rules/common/_fuse_batchnorm.py),
 // or both that of the node and a number (PyTorch's torch/csrc/jit/passes/onnx/eval_peephole.cpp).
@@ -73,6 +65,36 @@ bool has_folded_norm(const OnnxNode& node) {
   if (node.inputs.size() != 3) return false;
   const std::string &weight = node.inputs[1], &bias = node.inputs[2];
   return bias == weight + "_bias" || (weight.starts_with(kNumbered) && bias.starts_with(kNumbered));
+}
+
+// The layer that has a convolution's whole weight already, and its bias or the norm behind it, to which it is
+// tied; empty for none.
+std::string tied_to(const OnnxConversion& net, const OnnxNode& node, const OnnxTensor& weight) {
+  const OnnxTensor* bias = net.constant(node, 2);
+  const std::string owner = net.owner_of(weight);
+  const bool whole = !owner.empty() && weight.trained.begin()->second == product_of(weight.dims);
+  if (!whole || bias == nullptr) return whole ? owner : std::string();
+  const bool shared = has_folded_norm(node) ? !net.vector_of(*bias, product_of(bias->dims)).empty()
+                                            : net.owner_of(*bias) == owner;
+  return shared ? owner : std::string();
+}
+
+// A batch norm behind a convolution, with the name of the convolution's node: of an image, or of a volume
+// whose depth is seen as more rows. Where the convolution is tied to one before, so is the norm.
+NetworkTensor restored_norm(OnnxConversion& net, const OnnxNode& node, const NetworkTensor& from,
+                            bool is_tied = false) {
+  net.count_restored();
+  const std::vector<std::int64_t>& shape = from.shape;
+  const NetworkTensor image =
+      shape.size() == 4 ? net.viewed(from, {shape[0], product_of({shape[1], shape[2]}), shape[3]}) : from;
+  const OnnxTensor* bias = net.constant(node, 2);
+  const std::int64_t count = bias == nullptr ? 0 : product_of(bias->dims);
+  LayerKeys keys;
+  if (is_tied && bias != nullptr) keys.emplace_back("tied_to", spec_text(net.vector_of(*bias, count)));
+  const NetworkTensor to =
+      net.builder().add("batch_norm", name_of_layer(node) + "/norm", {image}, image.shape, std::move(keys));
+  if (!is_tied && bias != nullptr) net.set_vector(*bias, to.layer, count);
+  return net.viewed(to, shape);
 }
 
 // Several images of a sample, as windows are, computed as one image of them below one another.
@@ -87,13 +109,16 @@ void images_below_one_another(OnnxConversion& net, const OnnxNode& node, const N
       sides->first.outputs(all) < rows || sides->second.outputs(shape[3]) < 1)
     return net.unsupported(node, "of several images of a sample");
   LayerKeys keys = {{"filters", spec_number(weight.dims[0])}};
-  if (node.inputs.size() > 2) keys.emplace_back("bias", spec_scalar("true"));
+  const bool folded = has_folded_norm(node), biased = node.inputs.size() > 2 && !folded;
+  if (biased) keys.emplace_back("bias", spec_scalar("true"));
+  if (biased) net.count_bias();
   if (groups != 1) keys.emplace_back("groups", spec_number(groups));
   NetworkTensor to = add_padded(net, "conv2d", node, net.viewed(from, {shape[1], all, shape[3]}), *sides,
                                 weight.dims[0], std::move(keys));
   const std::int64_t each = sides->first.outputs(shape[2]), width = to.shape[2];
   if (to.shape[1] != rows)
     to = add_resized(net, "slice", name_of_layer(node), to, {weight.dims[0], rows, width});
+  if (folded) to = restored_norm(net, node, to);
   OnnxSides out = {net.data(node, 0)->sides[0], {.size = weight.dims[0]}, {.size = each}, {.size = width}};
   net.set(node, net.viewed(to, {shape[0], weight.dims[0], each, width}), std::move(out));
 }
@@ -111,11 +136,14 @@ void volume(OnnxConversion& net, const OnnxNode& node, const NetworkTensor& from
   if (!plain) return net.unsupported(node, "of a volume by other than cubes");
   std::vector<std::int64_t> shape = {weight.dims[0]};
   for (std::size_t i = 1; i < 4; ++i) shape.push_back((from.shape[i] + stride - 1) / stride);
-  net.set(node, net.builder().add("conv3d", name_of_layer(node), {from}, shape,
-                                  {{"filters", spec_number(weight.dims[0])},
-                                   {"kernel", spec_number(kernel)},
-                                   {"stride", spec_number(stride)},
-                                   {"bias", spec_scalar(node.inputs.size() > 2 ? "true" : "false")}}));
+  const bool folded = has_folded_norm(node), biased = node.inputs.size() > 2 && !folded;
+  if (biased) net.count_bias();
+  const NetworkTensor to = net.builder().add("conv3d", name_of_layer(node), {from}, shape,
+                                             {{"filters", spec_number(weight.dims[0])},
+                                              {"kernel", spec_number(kernel)},
+                                              {"stride", spec_number(stride)},
+                                              {"bias", spec_scalar(biased ? "true" : "false")}});
+  net.set(node, folded ? restored_norm(net, node, to) : to);
 }
 
 }  // namespace
@@ -150,14 +178,9 @@ void convert_convolution(OnnxConversion& net, const OnnxNode& node, const Networ
   const std::string owner = tied_to(net, node, *weight);
   if (!owner.empty()) keys.emplace_back("tied_to", spec_text(owner));
   NetworkTensor to = add_padded(net, "conv2d", node, from, *sides, weight->dims[0], std::move(keys));
-  if (folded) {
-    net.count_restored();
-    to = net.builder().add("batch_norm", name_of_layer(node) + "/norm", {to}, to.shape);
-  }
-  for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
-    const OnnxTensor* parameter = net.constant(node, i);
-    if (owner.empty() && parameter != nullptr) net.set_owner(*parameter, to.layer);
-  }
+  if (owner.empty()) net.set_owner(*weight, to.layer);
+  if (owner.empty() && bias != nullptr && !folded) net.set_owner(*bias, to.layer);
+  if (folded) to = restored_norm(net, node, to, !owner.empty());
   set_seen(net, node, to, sequence);
 }
 

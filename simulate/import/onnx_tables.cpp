@@ -1,14 +1,14 @@
 #include "simulate/import/onnx_tables.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 
 namespace tbdsim {
 namespace {
 
 using Dims = std::vector<std::int64_t>;
-using Numbers = std::span<const float>;
+using Numbers = StoredNumbers<float>;
 constexpr double kTolerance = 1e-3;  // of sines that are computed in single precision, over thousands of rows
 
 // A matrix of the last side's columns.
@@ -25,12 +25,15 @@ struct Rows {
 bool is_mask(Numbers numbers) {
   constexpr float kBlocked = -99.0F;
   float other = 0;
-  for (const float number : numbers) {
+  bool has_zero = false;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const float number = numbers[i];
+    has_zero |= number == 0;
     if (number == 0 || number == other) continue;
     if (other != 0 || !(number < kBlocked)) return false;
     other = number;
   }
-  return other != 0 && std::ranges::find(numbers, 0.0F) != numbers.end();
+  return other != 0 && has_zero;
 }
 
 // A column x of sines or cosines of p * f, p the row: x[p + 1] + x[p - 1] = 2 cos(f) x[p] for all p.
@@ -51,7 +54,10 @@ bool is_sinusoid(const Rows& rows, std::size_t column) {
 }
 
 bool is_constant(Numbers numbers) {
-  return std::ranges::all_of(numbers, [&](float number) { return number == numbers[0]; });
+  for (std::size_t i = 1; i < numbers.size(); ++i) {
+    if (numbers[i] != numbers[0]) return false;
+  }
+  return true;
 }
 
 // Trained numbers are no sinusoids; of computed ones some columns may be too slow to tell.
@@ -105,7 +111,7 @@ bool is_grid(const Dims& dims, Numbers numbers) {
 }
 
 template <class Number>
-bool lower_triangle(const Dims& dims, std::span<const Number> numbers) {
+bool lower_triangle(const Dims& dims, StoredNumbers<Number> numbers) {
   if (dims.size() < 2 || dims.back() < 2 || dims.back() != dims[dims.size() - 2]) return false;
   const auto side = static_cast<std::size_t>(dims.back());
   if (side > numbers.size() / side) return false;
@@ -124,16 +130,14 @@ bool is_computed_table(const Dims& dims, Numbers numbers) {
   std::int64_t count = 1;
   for (const std::int64_t side : dims)
     count = side > 0 && count <= std::ssize(numbers) / side ? count * side : 0;
-  if (numbers.empty() || count != std::ssize(numbers)) return false;
+  if (numbers.size() == 0 || count != std::ssize(numbers)) return false;
   if (dims.size() < 2) return !dims.empty() && is_geometric(numbers);
   return is_mask(numbers) || is_grid(dims, numbers) ||
          has_sinusoids({.numbers = numbers, .columns = static_cast<std::size_t>(dims.back())});
 }
 
-bool is_lower_triangle(const Dims& dims, std::span<const float> numbers) {
-  return lower_triangle(dims, numbers);
-}
-bool is_lower_triangle(const Dims& dims, std::span<const std::uint8_t> numbers) {
+bool is_lower_triangle(const Dims& dims, Numbers numbers) { return lower_triangle(dims, numbers); }
+bool is_lower_triangle(const Dims& dims, StoredNumbers<std::uint8_t> numbers) {
   return lower_triangle(dims, numbers);
 }
 

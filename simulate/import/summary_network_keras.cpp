@@ -234,8 +234,7 @@ class Keras : SummaryLayers {
     if (row.type == "Functional" || row.type == "Sequential" || row.type == "Model")
       fail(row,
            "is a model of its own, whose layers this summary does not show; expected the summary of that "
-           "model, "
-           "as model.get_layer(" +
+           "model, as model.get_layer(" +
                in_quotes(row.name) + ").summary(line_length=160) prints it, or ONNX");
     const std::vector<NetworkTensor> from = parents(row);
     const auto* found = std::ranges::find(kConversions, std::string_view(row.type), &Conversion::type);

@@ -158,8 +158,7 @@ constexpr auto kKeys = std::to_array<JobKey>(
       "(use_transformer_engine_op_fuser); false"},
      {"early_stop", stack,
       "unlike the stack: true for full recomputation that leaves out a block's last product, which no "
-      "gradient "
-      "needs (PyTorch's checkpoints since 2.1 that are not reentrant); false"},
+      "gradient needs (PyTorch's checkpoints since 2.1 that are not reentrant); false"},
      {"cuda_graphs", stack,
       "unlike the stack: true for launches as CUDA graphs, which take no time of the host; routers; "
       "but_experts for all but products of experts; false"},

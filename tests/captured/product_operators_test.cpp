@@ -74,6 +74,18 @@ TEST(CapturedProducts, OfPackedSequences) {
   const Argument two{growing(2)};
   EXPECT_EQ(lowered({growing(6), fixed_size(8)}, list({two, two, two})), padded);
   EXPECT_THROW(lowered({growing(6), fixed_size(8)}, list({})), ModelError);
+  // Of two samples one has four steps and one two: six rows are three steps of both. Two rows of each of 40
+  // steps' sequences where the list has 50 are 40 steps; 7 rows of 2 samples are rounded up.
+  const Argument one{growing(1)};
+  EXPECT_EQ(lowered({growing(6), fixed_size(8)}, list({two, two, one, one})), padded);
+  RecurrentShape longer = padded;
+  longer.batch = growing(1);
+  longer.steps = 40;
+  EXPECT_EQ(lowered({growing(40), fixed_size(8)}, list(std::vector<Argument>(50, one))), longer);
+  longer.batch = growing(2);
+  longer.steps = 4;
+  EXPECT_EQ(lowered({growing(7), fixed_size(8)}, list({two, two, two, one})), longer);
+  EXPECT_THROW(lowered({growing(6), fixed_size(8)}, list({whole(0)})), ModelError);
 }
 
 TEST(CapturedProducts, OfBatchesThatGrow) {

@@ -1,4 +1,6 @@
 // Text of a driver becomes a GPU file that loads and predicts.
+#include <filesystem>
+
 #include <gmock/gmock.h>
 
 #include "hwspecs/base/error.h"
@@ -6,6 +8,7 @@
 #include "hwspecs/base/quantity_text.h"
 #include "hwspecs/gpu_spec.h"
 #include "simulate/import/gpu_facts.h"
+#include "simulate/import/gpu_file.h"
 #include "simulate/import/recognise.h"
 #include "tests/hwspecs/message_of.h"
 #include "tests/import/files.h"
@@ -213,6 +216,31 @@ TEST(GpuImport, ASliceOfACardHasThePowerOfTheCard) {
                     HasSubstr("tdp: 400 W\n"), HasSubstr("tdp: \"of the whole card, a100_sxm_40gb\"")));
 }
 
+// The tensor cores of an H100 have their own clock, 1830 MHz, which those of a slice of it have, too:
+// 2 * 2048 * 24 * 1.83e9 = 179.896 TFLOP/s of fp16. An unknown card has none of another's clocks.
+TEST(GpuImport, ASliceOfACardHasTheClockOfItsTensorCores) {
+  const test::TempDir dir;
+  const auto imported = [&](const std::string& name) {
+    const auto file = dir.write("d.txt", device_query(name, "9.0", "128"));
+    return test::run({"import", file.string(), "--set", "tdp=700W"}).out;
+  };
+  const std::string slice = imported("NVIDIA H100 80GB HBM3 MIG 1g.10gb");
+  EXPECT_THAT(slice, HasSubstr("is a slice of h100_sxm"));
+  EXPECT_THAT(slice, AllOf(HasSubstr("clock: 1830 MHz\n"), HasSubstr("quoted_peak: 179.896 TFLOP/s")));
+  EXPECT_THAT(imported("NVIDIA H111 80GB"), Not(HasSubstr("\n    clock:")));
+}
+
+// A card of one's own catalogue that does not say its power: what is missing is asked for by its name.
+TEST(GpuImport, ASliceOfACardThatLacksAValueAsksForIt) {
+  const test::TempDir dir;
+  for (const KindInfo& info : kKinds) std::filesystem::create_directories(dir.path() / info.folder);
+  dir.write("hwspecs/gpus/mine.yaml", "title: My Card\nmemory_type: HBM3\nbus: pcie5\n");
+  const GpuFacts slice = read_device_query(device_query("My Card MIG 1g.10gb", "9.0", "128"), "f").at(0);
+  EXPECT_THAT(
+      test::message_of<UsageError>([&] { (void)gpu_file(slice, "f", {}, Catalog::from(dir.path())); }),
+      AllOf(HasSubstr("does not say its tdp;"), HasSubstr("--set tdp=")));
+}
+
 TEST(Recognise, SaysWhatIsExpectedInPlaceOfANearFormat) {
   const test::TempDir dir;
   const auto error_of = [&](const std::string& text) {
@@ -228,7 +256,9 @@ TEST(Recognise, SaysWhatIsExpectedInPlaceOfANearFormat) {
   EXPECT_THAT(error_of("SQLite format 3"), HasSubstr("nsys stats"));
   EXPECT_THAT(error_of("PK\x03\x04"), HasSubstr("torch.onnx.export"));
   EXPECT_THAT(error_of("\x89HDF"), HasSubstr("model.summary(line_length=160)"));
+  EXPECT_THAT(error_of("NVIDIA A10G, 23028, 150.00\n"), HasSubstr("without noheader"));
   EXPECT_THAT(error_of("NVIDIA makes cards\n"), HasSubstr("no format that is known"));
+  EXPECT_THAT(error_of("Measured on two cards, NVIDIA A100 and T4.\n"), HasSubstr("no format that is known"));
 }
 
 }  // namespace

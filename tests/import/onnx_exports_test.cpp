@@ -115,6 +115,82 @@ TEST(OnnxExports, ComputedZerosAreNoBias) {
   EXPECT_THAT(text_of(graph), Not(HasSubstr("bias: true")));
 }
 
+// Two runs of one convolution and its norm: 2 x 3 x 3 weights, 3 scales and 3 shifts in all, once each.
+TEST(OnnxExports, AFoldedBatchNormThatRunsTwiceHasItsParametersOnce) {
+  OnnxGraph graph = graph_of({node("Conv", {"x", "w", "w_bias"}, "a"), node("Relu", {"a"}, "r"),
+                              node("Conv", {"r", "w", "w_bias"}, "y")},
+                             "y", {-1, 3, 8, 8});
+  add_weight(graph, "w", {3, 3, 1, 1});
+  add_weight(graph, "w_bias", {3});
+  const std::string text = text_of(graph);
+  EXPECT_EQ(count_of(text, "type: batch_norm"), 2);
+  EXPECT_EQ(count_of(text, "tied_to: \"a\"\n"), 1);
+  EXPECT_EQ(count_of(text, "tied_to: \"a/norm\"\n"), 1);
+  for (const std::size_t i :
+       {0U, 2U}) {  // equal biases are stored once, as zeros are: two norms all the same
+    graph.nodes[i].inputs = {graph.nodes[i].inputs[0], "onnx::Conv_" + std::to_string(i), "onnx::Conv_1"};
+    add_weight(graph, graph.nodes[i].inputs[1], {3, 3, 1, 1});
+  }
+  add_weight(graph, "onnx::Conv_1", {3});
+  EXPECT_EQ(count_of(text_of(graph), "tied_to"), 0);
+}
+
+// Norms of volumes and of several images of a sample, which are layers over images.
+TEST(OnnxExports, AFoldedBatchNormOfOtherThanImagesIsALayerAgain) {
+  for (const bool folded : {true, false}) {
+    const std::string bias = folded ? "onnx::Conv_2" : "bias";
+    OnnxGraph cube =
+        graph_of({with(node("Conv", {"x", "onnx::Conv_1", bias}, "y"), "pads", {1, 1, 1, 1, 1, 1})}, "y",
+                 {-1, 3, 4, 8, 8});
+    add_weight(cube, "onnx::Conv_1", {5, 3, 3, 3, 3});
+    OnnxGraph windows =
+        graph_of({node("Reshape", {"x", "apart"}, "w"), node("Conv", {"w", "onnx::Conv_1", bias}, "y")}, "y",
+                 {-1, 2, 3, 8, 8});
+    add_whole(windows, "apart", {-1, 3, 8, 8});
+    add_weight(windows, "onnx::Conv_1", {5, 3, 1, 1});
+    for (OnnxGraph* graph : {&cube, &windows}) {
+      add_weight(*graph, bias, {5});
+      const ImportedFile file = onnx_network(*graph, {});
+      EXPECT_EQ(count_of(file.text, "type: batch_norm"), folded ? 1 : 0) << file.text;
+      EXPECT_EQ(count_of(file.text, "bias: true"), folded ? 0 : 1) << file.text;
+      EXPECT_THAT(file.notes,
+                  testing::Contains(HasSubstr(folded ? "1 batch norms that the export folded"
+                                                     : "no batch norm: if the network has some")));
+    }
+  }
+}
+
+// y = x p + x q: the sum is a layer of two products.
+TEST(OnnxExports, ATermOfAProductThatIsComputedIsAdded) {
+  OnnxGraph graph =
+      graph_of({node("Gemm", {"x", "p"}, "a"), node("Gemm", {"x", "q", "a"}, "y")}, "y", {-1, 6});
+  add_weight(graph, "p", {6, 5});
+  add_weight(graph, "q", {6, 5});
+  const std::string text = text_of(graph);
+  EXPECT_EQ(count_of(text, "type: fully_connected"), 2);
+  EXPECT_EQ(count_of(text, "type: add\n"), 1);
+}
+
+// Parts of 4 of 9 features: 4, 4 and 1, which are 9 together.
+TEST(OnnxExports, PartsOfASequenceSumToTheWhole) {
+  OnnxGraph graph =
+      graph_of({with(node("SplitToSequence", {"x", "size"}, "parts"), "axis", {1}),
+                node("SequenceAt", {"parts", "n0"}, "p0"), node("SequenceAt", {"parts", "n1"}, "p1"),
+                node("SequenceAt", {"parts", "n2"}, "p2"),
+                with(node("Concat", {"p0", "p1", "p2"}, "c"), "axis", {1}), node("MatMul", {"c", "w"}, "y")},
+               "y", {-1, 9});
+  const auto number = [&](const std::string& name, std::int64_t value) {
+    graph.tensors[name] = {.dims = {}, .integers = {value}, .numbers = {}, .real = false};
+  };
+  number("size", 4);
+  for (int i = 0; i < 3; ++i) number("n" + std::to_string(i), i);
+  add_weight(graph, "w", {9, 5});
+  const std::string text = text_of(graph);
+  EXPECT_EQ(count_of(text, "type: slice"), 3);
+  EXPECT_EQ(count_of(text, "dims:\n          - 4\n"), 2);
+  EXPECT_EQ(count_of(text, "dims:\n          - 1\n"), 1);
+}
+
 // Parts of 2 and 4 of 6 features, of which the second is read.
 TEST(OnnxExports, APartOfASequenceIsASlice) {
   OnnxGraph graph = graph_of({with(node("SplitToSequence", {"x", "sizes"}, "parts"), "axis", {2}),
@@ -180,6 +256,30 @@ TEST(OnnxExports, AMaskThatComparesPositionsIsCausal) {
     add_number(graph, "low", -1e9);
     EXPECT_EQ(count_of(text_of(graph), "causal: true"), other.size() > 1 ? 1 : 0);
   }
+}
+
+// Keys up to two before and behind each query, and the same keys whichever comes first: neither hides all
+// that comes after.
+TEST(OnnxExports, AMaskOfANeighbourhoodIsNotCausal) {
+  const auto attention = [](const char* second, std::int64_t before, std::int64_t behind) {
+    OnnxGraph graph =
+        masked_attention({node("LessOrEqual", {"keys", "last"}, "a"), node(second, {"keys", "first"}, "b"),
+                          node("And", {"a", "b"}, "seen"), node("Where", {"seen", "zero", "low"}, "mask")});
+    const auto range = [&](const char* name, std::vector<std::int64_t> dims, std::int64_t start) {
+      graph.tensors[name] = {.dims = std::move(dims), .integers = {}, .numbers = {}, .real = false};
+      for (std::int64_t i = 0; i < 4; ++i) graph.tensors[name].integers.push_back(start + i);
+    };
+    range("keys", {1, 4}, 0);
+    range("last", {4, 1}, behind);
+    range("first", {4, 1}, -before);
+    add_number(graph, "zero", 0);
+    add_number(graph, "low", -1e9);
+    return text_of(graph);
+  };
+  EXPECT_THAT(attention("GreaterOrEqual", 2, 2), Not(HasSubstr("causal")));
+  EXPECT_THAT(attention("GreaterOrEqual", 0, 0), Not(HasSubstr("causal")));
+  EXPECT_THAT(attention("GreaterOrEqual", 2, 0), HasSubstr("causal: true"));  // a window of what came before
+  EXPECT_THAT(attention("LessOrEqual", 0, 0), HasSubstr("causal: true"));
 }
 
 }  // namespace

@@ -57,6 +57,37 @@ TEST(HostileOnnx, ATableOfNoFeaturesIsRefused) {
   EXPECT_THAT(error_of(graph), HasSubstr("Gather to sides that cannot be (1, at 'g')"));
 }
 
+// A sequence is no tensor: only SequenceAt reads one, and of one part.
+TEST(HostileOnnx, ASequenceIsReadByItsPartsAlone) {
+  OnnxGraph graph = graph_of(
+      {with(node("SplitToSequence", {"x", "size"}, "q"), "axis", {2}), node("Relu", {"q"}, "y")}, "y");
+  graph.tensors["size"] = {.dims = {}, .integers = {1}, .numbers = {}, .real = false};
+  graph.tensors["third"] = {.dims = {}, .integers = {2}, .numbers = {}, .real = false};
+  EXPECT_THAT(error_of(graph), HasSubstr("Relu of a sequence (1, at 'y')"));
+  graph.outputs = {"q"};
+  EXPECT_THAT(error_of(graph), HasSubstr("SplitToSequence as the output (1, at 'q')"));
+  graph.outputs = {"y"};
+  graph.nodes[1] = node("SequenceAt", {"q", "third"}, "y");
+  graph.inputs[0].dims = {-1, 4, 65};
+  EXPECT_THAT(error_of(graph), HasSubstr("SequenceAt of a sequence of more than 64 parts"));
+  graph.inputs[0].dims = {-1, 4, 2};
+  EXPECT_THAT(error_of(graph), HasSubstr("SequenceAt of no such part"));
+  graph.inputs[0].dims = {-1, 4, 6};
+  add_whole(graph, "size", {2, 2, 1});
+  EXPECT_THAT(error_of(graph), HasSubstr("SequenceAt of parts that are not the whole"));
+}
+
+// 10^18 and 10^24 elements of a sample: layers that see sides as one have no number for them.
+TEST(HostileOnnx, SidesThatAreTooLargeTogetherAreRefused) {
+  constexpr std::int64_t kSide = 1'000'000;
+  OnnxGraph norm = graph_of({node("BatchNormalization", {"x"}, "y")}, "y", {-1, kSide, kSide, kSide, kSide});
+  EXPECT_THAT(error_of(norm), HasSubstr("BatchNormalization of too many elements (1, at 'y')"));
+  OnnxGraph softmax = graph_of({with(node("Softmax", {"x"}, "s"), "axis", {1}), node("Relu", {"s"}, "y")},
+                               "y", {-1, kSide, kSide, kSide});
+  softmax.opset = 11;
+  EXPECT_THAT(error_of(softmax), HasSubstr("Softmax of too many elements (1, at 's')"));
+}
+
 // 40 doublings of 4 positions: 4 x 2^40 is above the largest side. 4 x 2^70 is above any number.
 TEST(HostileOnnx, SidesThatDoubleAreRefused) {
   EXPECT_THAT(error_of(graph_of(doubled(with(node("Concat", {"x", "x"}, "c"), "axis", {1}), 70), "c69")),

@@ -3,6 +3,8 @@
 
 #include <cmath>
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -66,6 +68,22 @@ TEST(OnnxTables, SidesThatAreNotThoseOfTheNumbersAreNone) {
       is_computed_table({std::int64_t{1} << 40, std::int64_t{1} << 40}, std::vector<float>{0, -100}));
   EXPECT_FALSE(
       is_lower_triangle({std::int64_t{1} << 40, std::int64_t{1} << 40}, std::vector<float>{0, -100}));
+}
+
+// A tensor without bytes, and one that does not lie at an address of its numbers.
+TEST(OnnxTables, NumbersAreReadWhereTheyLie) {
+  const StoredNumbers<float> none{std::string_view()};
+  EXPECT_EQ(none.size(), 0u);
+  EXPECT_FALSE(is_computed_table({4, 4}, none));
+  EXPECT_FALSE(is_lower_triangle({4, 4}, none));
+  const std::vector<float> mask = {0, -100, 0, 0};
+  const std::string bytes =
+      "x" + std::string(reinterpret_cast<const char*>(mask.data()), 4 * sizeof(float)) + "yz";
+  const StoredNumbers<float> stored{std::string_view(bytes).substr(1)};
+  EXPECT_EQ(stored.size(), 4u);
+  EXPECT_EQ(stored[1], -100);
+  EXPECT_TRUE(is_computed_table({2, 2}, stored));
+  EXPECT_TRUE(is_lower_triangle({2, 2}, stored));
 }
 
 TEST(OnnxTables, ALowerTriangleHidesWhatComesAfter) {

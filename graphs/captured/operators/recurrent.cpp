@@ -4,7 +4,8 @@
 //                             train, bidirectional, samples of each step of a packed sequence, ...)
 //   aten._cudnn_rnn_backward  the same, with mode at 10
 //
-// The input of a packed sequence has a row for each sample of each step; a step is charged with their mean.
+// The input of a packed sequence has a row for each sample of each step, and all samples have the first step.
+// It is charged as all of them over the mean number of steps, rounded up: the rows divided by the samples.
 #include "graphs/captured/operators/operators.h"
 #include "graphs/recurrent_call.h"
 
@@ -31,11 +32,13 @@ struct Sequence {
 
 Sequence sequence_of(const OperatorSite& site, const CapturedTensor& x, std::size_t mode) {
   if (x.shape.size() == 2) {
-    const std::int64_t steps = site.length(mode + 8);
-    if (steps < 1) site.fail(mode + 8, "the samples of each step");
-    const Size& rows = x.shape[0];
-    const Size mean{rows.fixed / steps, rows.per_sample / steps};
-    return {mean == Size{} ? fixed_size(1) : mean, steps};
+    const std::vector<Size> samples = site.sizes(mode + 8);
+    const Size rows = x.shape[0], batch = samples.empty() ? Size{} : samples[0];
+    const bool grows = batch.per_sample > 0;
+    const std::int64_t all = grows ? rows.per_sample : rows.fixed,
+                       each = grows ? batch.per_sample : batch.fixed;
+    if (each < 1 || all < each) site.fail(mode + 8, "the samples of each step, which are the input's rows");
+    return {batch, all / each + (all % each == 0 ? 0 : 1)};
   }
   if (x.shape.size() != 3) site.fail(0, "steps x samples x features");
   const bool batch_first = site.flag(mode + 4);

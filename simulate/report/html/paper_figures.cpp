@@ -229,10 +229,8 @@ Section overview_section(const ReportData& data) {
   Section section{.title = "At a glance"};
   section.text.emplace_back(
       "From: the parts of the 80 % interval, in % of the throughput, whose squares add up: what nobody "
-      "measured "
-      "of the GPU, the framework's version, the model or its class, the host; times of kernels; rest: how "
-      "far "
-      "runs lie apart that have all of this in common.");
+      "measured of the GPU, the framework's version, the model or its class, the host; times of kernels; "
+      "rest: how far runs lie apart that have all of this in common.");
   if (!data.all_fit)
     section.text.emplace_back(
         "Where the batch asked for does not fit it is the largest power of two that does.");
