@@ -7,16 +7,16 @@
 #include <limits>
 #include <map>
 
+#include "graphs/critical_batch.h"
+
 namespace tbdsim {
 namespace {
 
 // Penalty of the squared distance of the exponent from 1, in units of ln^2: the ratio of two variances, of
 // ln(epochs) at a batch and of exponents among targets.
 constexpr double kPenalty = (kNearNoise / kExponentSpread) * (kNearNoise / kExponentSpread);
-constexpr double kLeastCritical = 0.1;     // of the smallest batch
-constexpr double kLargestCritical = 1000;  // of the largest batch
-constexpr int kSteps = 40;                 // of a line of the grid
-constexpr int kRefinements = 6;            // each looks at a tenth of the grid before
+constexpr int kSteps = 40;       // of a line of the grid
+constexpr int kRefinements = 6;  // each looks at a tenth of the grid before
 
 // ln of the mean epochs of one batch.
 struct LogPoint {

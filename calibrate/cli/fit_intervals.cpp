@@ -1,5 +1,7 @@
 #include "calibrate/cli/fit_intervals.h"
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <ostream>
 #include <set>
@@ -18,6 +20,8 @@ namespace {
 
 using Runs = std::vector<RunError>;
 
+constexpr std::size_t kLeast = 3;  // runs of a set that is shown
+
 std::set<std::string> sets_of(const Runs& runs) {
   std::set<std::string> sets;
   for (const RunError& run : runs) sets.insert(run.set);
@@ -32,7 +36,7 @@ Runs those(const Runs& runs, const std::string& set, bool in) {
   return found;
 }
 
-void write_components(const IntervalFit& found, std::ostream& out) {
+void write_components(const IntervalFit& found, const Runs& runs, std::ostream& out) {
   const VarianceFit& fit = found.variance;
   out << "effect             sd of ln(time)  in predictions\n";
   for (std::size_t e = 0; e < kEffectNames.size(); ++e) {
@@ -45,24 +49,35 @@ void write_components(const IntervalFit& found, std::ostream& out) {
   if (!found.unexplained.empty())
     out << "left out, for their median error is that of a mechanism that is missing: "
         << joined(found.unexplained) << '\n';
-  if (found.of_development < 1)
+  if (std::any_of(runs.begin(), runs.end(), std::mem_fn(&RunError::development)))
     out << fmt::format("deviations of development rows are {:.2f} times those of others\n",
                        found.of_development);
 }
 
+std::string percent_inside(const Effects& components, const Runs& runs) {
+  return fmt::format("{:.0f} %", 100 * coverage_of(components, runs));
+}
+
+// "84 %" of a set's runs are within the interval that a fit to the others gives; "-" where there is no such
+// fit, for they are too few or a component does not converge.
+std::string left_out_share(const Runs& of_set, const Runs& others) {
+  try {
+    return percent_inside(fit_intervals(others).variance.components, of_set);
+  } catch (const UsageError&) {
+    return "-";
+  }
+}
+
 // Share of each set's runs within the interval: with the components that predictions have, with the fitted
-// ones and with those of a fit without the set.
+// ones and with those of a fit without the set. Sets of one or two runs, which it would show, are left out.
 void write_coverage(const Runs& runs, const Effects& fitted, std::ostream& out) {
   out << "\nset                                   runs  in predictions  fitted  set left out\n";
   for (const std::string& set : sets_of(runs)) {
     const Runs of_set = those(runs, set, true), others = those(runs, set, false);
-    constexpr std::size_t kLeast = 3;
-    const auto percent = [&](const Effects& components) {
-      return fmt::format("{:.0f} %", 100 * coverage_of(components, of_set));
-    };
-    out << fmt::format("{:<36}  {:>4}  {:>14}  {:>6}  {:>12}\n", set, of_set.size(), percent(kComponents),
-                       percent(fitted),
-                       others.size() < kLeast ? "-" : percent(fit_intervals(others).variance.components));
+    if (of_set.size() < kLeast) continue;
+    out << fmt::format("{:<36}  {:>4}  {:>14}  {:>6}  {:>12}\n", set, of_set.size(),
+                       percent_inside(kComponents, of_set), percent_inside(fitted, of_set),
+                       left_out_share(of_set, others));
   }
 }
 
@@ -104,7 +119,7 @@ void interval_fit_command(const IntervalFitCommand& command, const ProgramContex
     context.out << fmt::format("{} not covered: {}\n", count, reason);
   context.out << '\n';
   const IntervalFit found = fit_intervals(fit.runs);
-  write_components(found, context.out);
+  write_components(found, fit.runs, context.out);
   write_coverage(fit.runs, found.variance.components, context.out);
 }
 

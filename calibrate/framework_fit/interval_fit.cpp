@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -30,6 +31,7 @@ constexpr std::array<std::string_view, kParameters> kNames = {"kernels", "class 
                                                               "development rows"};
 constexpr Point kLeast = {0.001, 0.001, 0.05, 0.1};
 constexpr Point kMost = {2, 2, 20, 1};
+using Searched = std::vector<std::size_t>;  // those of them that the runs tell
 
 std::map<std::string, std::vector<double>> errors_by_set(std::span<const RunError> runs) {
   std::map<std::string, std::vector<double>> errors;
@@ -92,13 +94,13 @@ Point moved(Point at, std::size_t parameter, double factor) {
 }
 
 // Steps in factors, one parameter up or down and a second one the other way, finer and finer.
-Point searched(Point best, const std::vector<Sample>& samples) {
+Point searched(Point best, const Searched& parameters, const std::vector<Sample>& samples) {
   constexpr double kFirst = 1.6, kLast = 1.002;
   double least = loss_of(best, samples);
   for (double factor = kFirst; factor > kLast;) {
     bool better = false;
-    for (std::size_t i = 0; i < kParameters; ++i) {
-      for (std::size_t j = 0; j < kParameters; ++j) {
+    for (const std::size_t i : parameters) {
+      for (const std::size_t j : parameters) {
         for (const double step : {factor, 1 / factor}) {
           const Point one = moved(best, i, step);
           const Point tried = i == j ? one : moved(one, j, 1 / step);
@@ -118,11 +120,14 @@ Point searched(Point best, const std::vector<Sample>& samples) {
 
 // The best of searches from several places: the loss has corners.
 Point minimum_of(const std::vector<Sample>& samples) {
+  Searched parameters{kKernels, kNetwork, kCommonFactor};
+  const bool development = std::any_of(samples.begin(), samples.end(), std::mem_fn(&Sample::development));
+  if (development) parameters.push_back(kDevelopment);
   Point best{};
   double least = std::numeric_limits<double>::infinity();
-  for (const Point start :
-       {Point{0.1, 0.1, 1, 0.8}, Point{0.2, 0.05, 1.5, 0.7}, Point{0.05, 0.15, 0.7, 0.9}}) {
-    const Point found = searched(start, samples);
+  for (Point start : {Point{0.1, 0.1, 1, 0.8}, Point{0.2, 0.05, 1.5, 0.7}, Point{0.05, 0.15, 0.7, 0.9}}) {
+    if (!development) start[kDevelopment] = 1;
+    const Point found = searched(start, parameters, samples);
     const double loss = loss_of(found, samples);
     if (loss < least) {
       least = loss;

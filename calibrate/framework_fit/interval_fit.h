@@ -23,7 +23,7 @@ namespace tbdsim {
 
 struct IntervalFit {
   VarianceFit variance;                  // its components are those of the intervals
-  double of_development = 1;             // d
+  double of_development = 1;             // d; 1 without development rows
   std::vector<std::string> unexplained;  // sets whose runs lack a mechanism, and which set no component
 };
 

@@ -83,11 +83,16 @@ void add_run_errors(std::istream& in, const std::string& file, const RunSelectio
 }
 
 void write_run_errors(std::ostream& out, const std::vector<RunError>& runs) {
-  std::vector<std::string> row{"set", "gpu", "version", "model", "log_error"};
+  std::vector<std::string> row{"set", "gpu", "version", "model", "log_error", "development"};
   for (const std::string_view effect : kEffectNames) row.push_back(amount_column(effect));
   write_csv_row(out, row);
   for (const RunError& run : runs) {
-    row = {run.set, run.gpu, run.version, run.model, fmt::format("{:.5f}", run.log_error)};
+    row = {run.set,
+           run.gpu,
+           run.version,
+           run.model,
+           fmt::format("{:.5f}", run.log_error),
+           run.development ? "true" : "false"};
     for (const double amount : run.exposure) row.push_back(fmt::format("{:.5f}", amount));
     write_csv_row(out, row);
   }
@@ -98,6 +103,7 @@ void read_run_errors(std::istream& in, const std::string& file, std::vector<RunE
   const std::size_t set = reader.column("set"), gpu = reader.column("gpu"),
                     version = reader.column("version"), model = reader.column("model"),
                     error = reader.column("log_error");
+  const auto development = reader.find_column("development");
   std::array<std::optional<std::size_t>, kEffectNames.size()> amounts;
   for (std::size_t e = 0; e < amounts.size(); ++e)
     amounts[e] = reader.find_column(amount_column(kEffectNames[e]));
@@ -116,6 +122,13 @@ void read_run_errors(std::istream& in, const std::string& file, std::vector<RunE
                  .version = row[version],
                  .model = row[model],
                  .set = row[set]};
+    if (development) {
+      const std::string& value = row[*development];
+      if (value != "true" && value != "false")
+        throw SpecError(reader.row_mark(),
+                        fmt::format("development is {}; expected true or false", in_quotes(value)));
+      run.development = value == "true";
+    }
     for (std::size_t e = 0; e < amounts.size(); ++e) {
       if (amounts[e]) run.exposure[e] = number(*amounts[e], 0);
     }

@@ -19,7 +19,7 @@ struct RunErrors {
 
 // Which rows of a table are read, and of what sort they are.
 struct RunSelection {
-  std::string split;         // "fit", "score"; of either where empty
+  std::string split;         // "fit"; of either split that is judged where empty
   bool development = false;  // RunError::development; " (development)" is added to the names of their sets
 };
 
@@ -29,10 +29,11 @@ struct RunSelection {
 void add_run_errors(std::istream& in, const std::string& file, const RunSelection& selection,
                     const Resolver& resolve, const std::function<void()>& progress, RunErrors& errors);
 
-// A line for each run, read again by read_run_errors: set, gpu, version, model, log_error, and "amount of
-// ..." for each effect.
+// A line for each run, read again by read_run_errors: set, gpu, version, model, log_error, development
+// (true, false), and "amount of ..." for each effect.
 void write_run_errors(std::ostream& out, const std::vector<RunError>& runs);
-// Adds such lines. Amounts without a column are 0. Throws SpecError for a malformed table.
+// Adds such lines. Amounts without a column are 0; without `development` no run is of that sort. Throws
+// SpecError for a malformed table.
 void read_run_errors(std::istream& in, const std::string& file, std::vector<RunError>& runs);
 
 }  // namespace tbdsim

@@ -73,6 +73,8 @@ def tried(name, program, send):
         row |= {"predicted": False, "error": error.stderr.strip().split("\n")[0]}
     except Exception as error:  # whatever a library raises is what is asked about
         row["error"] = f"{type(error).__name__}: {error}".split("\n")[0]
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
     send.send(row)
 
 

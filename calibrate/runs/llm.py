@@ -279,7 +279,8 @@ def report(judged: list[Judged], rows: bool) -> None:
     for group, members in sorted(groups.items()):
         for part in (True, False):
             errors = [100 * one.error for one in members if one.fit == part]
-            if errors:
+            # a judged group of one or two would show single rows
+            if len(errors) > 2 or (part and errors):
                 mean = statistics.mean(abs(error) for error in errors)
                 print(f"{group:45} {'fit' if part else 'judged':7} {len(errors):3} rows, mean |error| {mean:5.1f} %, mean {statistics.mean(errors):+6.1f} %")
 

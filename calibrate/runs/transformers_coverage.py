@@ -23,6 +23,8 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 import tbdsim
 
 LAYERS, SECONDS = 2, 90
+#: What may pass on the clock of the wall: an architecture may wait for something.
+WALL = 10 * SECONDS
 #: Tasks and transformers' table of the classes that do them.
 TASKS = {"causal": "CAUSAL_LM", "masked": "MASKED_LM", "seq2seq": "SEQ_TO_SEQ_CAUSAL_LM", "image": "IMAGE_CLASSIFICATION",
          "segment": "SEMANTIC_SEGMENTATION", "audio": "AUDIO_CLASSIFICATION"}
@@ -73,7 +75,7 @@ def inputs_of(task, configuration):
 
 
 def late(*_):
-    raise TimeoutError(f"not captured within {SECONDS} s of a core")
+    raise TimeoutError(f"not captured within {SECONDS} s of a core and {WALL} s")
 
 
 def captured(task, configuration, model):
@@ -92,6 +94,7 @@ def main():
     if missing := only - {entry[0] for entry in asked}:
         parser.error(f"--only: unknown: {', '.join(sorted(missing))}")
     signal.signal(signal.SIGPROF, late)
+    signal.signal(signal.SIGALRM, late)
     done = 0
     with open(given.output, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
@@ -100,6 +103,7 @@ def main():
             print(f"\r{place} of {len(asked)}: {name:<50}", end="", file=sys.stderr, flush=True)
             begin = time.process_time()
             signal.setitimer(signal.ITIMER_PROF, SECONDS)
+            signal.setitimer(signal.ITIMER_REAL, WALL)
             try:
                 step = captured(name.split("/")[0], configuration, model)
                 if given.steps:
@@ -110,6 +114,7 @@ def main():
                 row = [False, f"{time.process_time() - begin:.2f}", "", f"{type(error).__name__}: {error}".split("\n")[0]]
             finally:
                 signal.setitimer(signal.ITIMER_PROF, 0)
+                signal.setitimer(signal.ITIMER_REAL, 0)
             writer.writerow([name, *row])
             file.flush()
     print(f"\n{done} of {len(asked)} captured", file=sys.stderr)

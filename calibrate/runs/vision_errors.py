@@ -162,8 +162,8 @@ def report(judged: list[Predicted], single_rows: bool) -> None:
                 groups.setdefault(key(row), []).append(row)
             print(f"\n{part} rows by {title}\n{head}")
             for name, group in sorted(groups.items()):
-                # a family of one or two score rows would show single rows
-                if part == "fit" or title == "set" or len(group) > 2:
+                # a group of one or two score rows would show single rows
+                if part == "fit" or len(group) > 2:
                     print(_line(name, group))
     if single_rows:
         print("\nrows of the fit part")

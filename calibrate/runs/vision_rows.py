@@ -84,6 +84,15 @@ def read(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+def steps_here(wanted: Iterable[Recipe], folder: Path) -> str:
+    """Returns how many of the captured steps are in a folder. Ends the program if none is: such a folder is a mistake."""
+    files = [recipe.file for recipe in wanted]
+    here = sum((folder / file).exists() for file in files)
+    if not here:
+        raise SystemExit(f"{folder}: none of the {len(files)} captured steps is here; expected what `vision.py capture` writes")
+    return f"{folder}: {here} of {len(files)} captured steps are here"
+
+
 def recipes(rows: Iterable[dict[str, str]]) -> dict[Recipe, list[dict[str, str]]]:
     """Returns the rows of each step to capture, in the order in which the table first names it."""
     by_recipe: dict[Recipe, list[dict[str, str]]] = {}

@@ -43,6 +43,8 @@ _OF_FIRST = {"index", "index_select", "gather", "repeat", "upsample_nearest1d", 
 #: Operators whose result may be known where what they read is not.
 _OF_UNKNOWN = {"isnan", "isinf", "eq", "ne", "index", "index_select", "gather", "ones_like", "zeros_like", "full_like",
                "new_ones", "new_zeros", "new_full"}  # fmt: skip
+#: Operators that overwrite numbers without regard to what they were.
+_OVERWRITE = {"copy_", "fill_", "zero_", "scatter_", "index_copy_", "index_fill_", "index_put_", "masked_fill_", "masked_scatter_"}
 #: Operators that leave the numbers of a new tensor as they find them.
 _UNFILLED = {"empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided"}
 
@@ -168,9 +170,10 @@ class KnownValues:
             self.forget(written)
 
     def _write_all_over(self, operator: Any, args: Any, kwargs: Any, written: list[torch.Tensor]) -> None:
-        """Keeps a small tensor of whole numbers that was not known, if every number of it is written: the result is then the same
-        whatever was there before (a permutation that is scattered into an empty tensor, a copy)."""
-        if len(written) != 1 or not _is_index(written[0]) or self._of_storage(written[0]) is not None:
+        """Keeps a small tensor of whole numbers that was not known, if every number of it is overwritten: the result is then the
+        same whatever was there before (a permutation that is scattered into an empty tensor, a copy)."""
+        overwrites = operator.overloadpacket.__name__ in _OVERWRITE and not _adds_up(operator, args, kwargs)
+        if not overwrites or len(written) != 1 or not _is_index(written[0]) or self._of_storage(written[0]) is not None:
             raise _Unknown
         results = []
         for before in (0, 1):
@@ -358,6 +361,13 @@ def written_tensors(operator: Any, args: Any, kwargs: Any) -> list[torch.Tensor]
         for tensor in tensors_in(args[place] if place < len(args) else kwargs.get(name))
         if tensor.is_meta and tensor.layout == torch.strided
     ]
+
+
+def _adds_up(operator: Any, args: Any, kwargs: Any) -> bool:
+    """Whether an operator adds to what it finds or multiplies it: `index_put_(accumulate=True)`, `scatter_(reduce=...)`."""
+    names = [argument.name for argument in operator._schema.arguments]
+    given = dict(zip(names, args)) | kwargs
+    return bool(given.get("accumulate") or given.get("reduce"))
 
 
 def tensors_in(value: Any) -> Iterator[torch.Tensor]:

@@ -54,7 +54,8 @@ _LOOKUPS = {torch.ops.aten.embedding.default: 4, torch.ops.aten._embedding_bag.d
 def _makes_sparse_gradients(operator: Any, args: Any) -> bool:
     """Whether an operator is a lookup whose backward pass will make a sparse gradient."""
     place = _LOOKUPS.get(operator)
-    return place is not None and len(args) > place and args[place] is True and args[0].requires_grad
+    is_sparse = place is not None and len(args) > place and args[place] is True
+    return is_sparse and args[0].requires_grad and torch.is_grad_enabled()
 
 
 class Recorder(TorchDispatchMode):
@@ -171,8 +172,8 @@ class Recorder(TorchDispatchMode):
         else:
             result = self._run(operator, args, kwargs)
             self._known.follow(operator, args, kwargs, result)
-            if operator is torch.ops.aten._to_copy.default and not on_gpu and result.is_meta and result.dim():
-                self._backward_has_run = False  # the next batch is copied to the GPU: no update, though no module runs yet
+            if operator is torch.ops.aten._to_copy.default and not on_gpu and result.is_meta and result.dim() > 1:
+                self._backward_has_run = False  # the next batch is copied to the GPU (a vector may be an update's): no module runs yet
         if (on_gpu or any(tensor.is_meta for tensor in tensors_in(result))) and not self._is_own_detach(operator):
             self._record(operator, args, kwargs, result)
         return result

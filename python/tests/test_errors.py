@@ -128,6 +128,22 @@ def test_sparse_gradients(layer: Callable[..., nn.Module]) -> None:
     assert len(frozen.operators) > 0
 
 
+@pytest.mark.parametrize("layer", [nn.Embedding, nn.EmbeddingBag])
+def test_a_sparse_lookup_without_gradients_is_captured(layer: Callable[..., nn.Module]) -> None:
+    class Frozen(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table, self.head = layer(10, 4, sparse=True), nn.Linear(4, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            with torch.no_grad():
+                found = self.table(x)
+            return self.head(found)
+
+    step = tbdsim.capture(Frozen, torch.zeros(1, 3, dtype=torch.int64), loss="sum")
+    assert any("embedding" in operator.name for operator in step.operators)
+
+
 def test_what_the_host_reads_is_made_there() -> None:
     def packed(self: nn.Module, x: torch.Tensor) -> torch.Tensor:
         lengths = torch.ones(x.shape[0], dtype=torch.int64, device="cuda")

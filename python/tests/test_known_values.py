@@ -177,6 +177,19 @@ def test_what_is_written_in_part_is_not_known() -> None:
         is_true(lambda x: written(torch.empty(3, dtype=torch.int64, device="cuda")))
 
 
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: x.floor_divide_(2),  # 0 and 1 become 0, 2 becomes 1
+        lambda x: x.clamp_(min=1),
+        lambda x: x.index_put_((torch.arange(3, device="cuda"),), torch.ones(3, dtype=torch.int64, device="cuda"), accumulate=True),
+    ],
+)
+def test_what_depends_on_what_was_there_is_not_known(write: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    with pytest.raises(tbdsim.CaptureError, match="reads a value"):
+        is_true(lambda x: write(torch.empty(3, dtype=torch.int64, device="cuda"))[0] == 0)
+
+
 def test_sizes_of_known_values_before_the_step() -> None:
     def train_step(batch: int) -> Callable[[], None]:
         layer = torch.nn.Linear(torch.unique(torch.tensor([[0, 1], [0, 1], [2, 1]]), dim=0).shape[0], 4)

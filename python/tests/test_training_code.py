@@ -155,3 +155,17 @@ def test_a_batch_that_is_copied_after_a_backward_pass_is_part_of_a_forward_pass(
 
     step = tbdsim.capture(train_step)
     assert [o.phase for o in step.operators if o.name == "aten._to_copy.default"] == ["forward", "forward"]
+
+
+@pytest.mark.parametrize(("shape", "phase"), [((4,), "update"), ((2, 6), "forward")])
+def test_a_batch_that_is_copied_after_the_backward_pass_ends_the_update(shape: tuple[int, ...], phase: str) -> None:
+    """A vector that the host hands to a hand-written update is no batch."""
+
+    def body(model: nn.Module, optimizer: torch.optim.Optimizer, inputs: torch.Tensor) -> None:
+        model(inputs).mean().backward()
+        copied = torch.ones(shape, device="cpu").to("cuda")
+        with torch.no_grad():
+            model.bias.sub_(copied.flatten()[:4])
+
+    (update,) = [operator for operator in trained(body).operators if operator.name == "aten.sub_.Tensor"]
+    assert update.phase == phase

@@ -60,7 +60,7 @@ struct CommandLine {
     app.set_version_flag("--version", "tbd-sim " TBDSIM_VERSION);
     app.add_option("--data-dir", data_dir,
                    "where the catalogue lies (default: TBDSIM_DATA_DIR, else as installed)");
-    app.add_flag("-q,--quiet", quiet, "no progress on long work");
+    app.add_flag("-q,--quiet", quiet, "no progress and no remarks on long work");
     app.fallthrough();
     app.require_subcommand(0, 1);
     for (const auto add : {add_predict_scenario,
@@ -133,7 +133,7 @@ void dispatch(const CommandLine& line, const ProgramContext& context) {
   const Progress report{[&](std::size_t rows, std::size_t of) { progress(rows, of); },
                         [&](const std::string& remark) {
                           progress.end();
-                          context.err << remark << '\n';
+                          if (!line.quiet) context.err << remark << '\n';
                         }};
   const Command& command = line.command();
   if (command.long_work && context.catch_signals != nullptr) context.catch_signals();

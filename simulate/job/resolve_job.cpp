@@ -269,7 +269,12 @@ std::string nearest_jobs(const ResolvedJob& r) {
     return numbers.empty() ? "" : what + fmt::format("{}", fmt::join(numbers, " or "));
   };
   const std::string of_gpus = part("GPUs as ", gpus), of_batch = part("a global batch as ", batches);
-  if (of_gpus.empty() && of_batch.empty()) return "less of it";
+  if (of_gpus.empty() && of_batch.empty()) {
+    if (r.fixed.empty()) return "another number of GPUs or of samples";
+    std::vector<std::string> keys;
+    for (const auto& [key, value] : r.fixed) keys.push_back(key);
+    return fmt::format("other values of {}", fmt::join(keys, ", "));
+  }
   return of_gpus + (of_gpus.empty() || of_batch.empty() ? "" : ", or ") + of_batch;
 }
 

@@ -8,6 +8,7 @@
 
 #include "costmodel/profile/profile.h"
 #include "graphs/convergence.h"
+#include "graphs/critical_batch.h"
 #include "graphs/dataset.h"
 #include "graphs/layers/layer_types.h"
 #include "graphs/model.h"
@@ -263,16 +264,16 @@ Table list_targets(const Catalog& catalog) {
     int runs = 0;
     for (const ConvergencePoint& point : target.points) runs += point.runs;
     const double epochs = target.law.minimum;
-    const bool flat = target.points.front().batch == target.points.back().batch;
+    const bool told = tells_critical_batch(target.law, target.points.front().batch, target.largest_batch());
     table.rows.push_back(
         {text_cell(name), text_cell(target.model), text_cell(target.target), text_cell(target.optimizer),
          number_cell(epochs, epochs < 1000 ? fmt::format("{:.3g}", epochs) : fmt::format("{:.0f}", epochs)),
-         flat ? none_cell() : count_cell(std::round(target.law.critical_batch)),
+         told ? count_cell(std::round(target.law.critical_batch)) : none_cell(),
          count_cell(target.points.front().batch), count_cell(target.largest_batch()), count_cell(runs)});
   }
   table.notes = {
       "epochs: at a small batch; crit. batch: at which there are twice as many; for 'tbd-sim tta'.",
-      "crit. batch -: runs at one batch do not tell it.",
+      "crit. batch -: the runs do not tell it: they are at one batch, or the law's is at a limit of the fit.",
       "epochs -: no run to that target is known; 'tbd-sim tta MODEL --epochs N' takes those that you give."};
   return table;
 }

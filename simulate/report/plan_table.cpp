@@ -56,7 +56,8 @@ constexpr auto kResultColumns = std::to_array<std::string_view>({"step_time",
                                                                  "headroom"});
 
 Cell seconds_cell(Seconds time) { return number_cell(time.si(), to_text(time)); }
-Cell gib_cell(Bytes bytes) { return number_cell(bytes.si(), fmt::format("{:.1f}", in_unit(bytes, "GiB"))); }
+std::string gib_text(Bytes bytes) { return fmt::format("{:.1f}", in_unit(bytes, "GiB")); }
+Cell gib_cell(Bytes bytes) { return number_cell(bytes.si(), gib_text(bytes)); }
 Cell share_cell(Seconds part, const LayoutPrediction& p) { return bare_percent_cell(part / p.step, 1); }
 
 // Columns of layouts; rates and rents are of what the job counts.
@@ -206,7 +207,9 @@ std::vector<Table> plan_tables(const Plan& plan, const ResolvedJob& job) {
           "GPU as nvidia-smi shows it; free: what it has more. USD/G{0}: rent of all GPUs for 10^9 {0}s, on "
           "demand.",
           job.counted()));
-  const auto is_full = [&](const LayoutPrediction& p) { return job.usable() - p.most.device < Bytes(1); };
+  const auto is_full = [&](const LayoutPrediction& p) {
+    return gib_text(std::max(job.usable() - p.most.device, Bytes(0))) == gib_text(Bytes(0));
+  };
   if (std::any_of(plan.best.begin(), plan.best.end(), is_full))
     add_lines(best.notes,
               "With 0.0 free the tensors fit, but not what a caching allocator usually holds beside them: "

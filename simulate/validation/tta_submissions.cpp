@@ -192,7 +192,7 @@ void add_order(const Results& results, SubmissionErrors& errors) {
 }
 
 void add_errors(const Results& results, SubmissionErrors& errors) {
-  std::vector<double> rates, times, by_law, samples;
+  std::vector<double> rates, times, by_law, samples, of_known_spread;
   int rates_inside = 0, inside = 0, met = 0, within_luck = 0;
   for (const SubmissionResult* result : results) {
     const Submission& s = *result->submission;
@@ -206,7 +206,10 @@ void add_errors(const Results& results, SubmissionErrors& errors) {
     by_law.push_back(error_of(ratio, 1));
     inside += is_within(ratio, result->law_factor);
     met += std::abs(ratio - 1) <= std::max(kAskedError, s.spread);
-    within_luck += std::abs(ratio - 1) <= kEightyPercent * s.spread;
+    if (s.spread > 0) {
+      of_known_spread.push_back(s.spread);
+      within_luck += std::abs(ratio - 1) <= kEightyPercent * s.spread;
+    }
     if (s.samples) samples.push_back(error_of(result->samples_by_law, *s.samples));
   }
   errors.covered = static_cast<int>(results.size());
@@ -216,7 +219,7 @@ void add_errors(const Results& results, SubmissionErrors& errors) {
   errors.time_by_law = median_size(by_law);
   errors.samples_by_law = median_size(samples);
   errors.met = share_of(met, by_law);
-  errors.within_luck = share_of(within_luck, by_law);
+  errors.within_luck = share_of(within_luck, of_known_spread);
   errors.inside = share_of(inside, by_law);
   errors.rate_inside = share_of(rates_inside, rates);
   add_order(results, errors);

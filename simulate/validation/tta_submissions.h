@@ -63,7 +63,8 @@ struct SubmissionErrors {
   std::optional<double> time_by_law;      // with the law's
   std::optional<double> samples_by_law;   // of the law alone
   std::optional<double> met;  // share of times by law off by kAskedError at most, or by the runs' spread
-  // Share of times by law that are off by less than 80 % of single runs of that submission are.
+  // Share of times by law that are off by less than 80 % of single runs of that submission are, of those
+  // whose runs are known one by one.
   std::optional<double> within_luck;
   std::optional<double> rate_inside, inside;  // share of rates, of times by law, within their intervals
   std::optional<double> tau;  // Kendall's tau-b of times given samples within each round, pairs pooled

@@ -70,6 +70,12 @@ TEST(IntervalFit, DevelopmentRowsDoNotNarrowIt) {
   EXPECT_LE(fit.of_development, 0.565);
 }
 
+// No row tells the factor of development rows, however wide the others are.
+TEST(IntervalFit, WithoutDevelopmentRowsTheirFactorIsOne) {
+  EXPECT_EQ(fit_intervals(ten()).of_development, 1);
+  EXPECT_EQ(fit_intervals(ten(3)).of_development, 1);
+}
+
 // Ten runs of networks without runs have the errors 0.10, ... 0.19, of which eight are below 0.17 to 0.18;
 // 0.08 to 0.09 of it are the rest, so that the class has sqrt(0.17^2 - 0.09^2) to sqrt(0.18^2 - 0.08^2).
 TEST(IntervalFit, TheClassOfNetworkIsWhatItAdds) {
@@ -112,11 +118,15 @@ TEST(IntervalFit, AComponentThatDoesNotConvergeIsNamed) {
 TEST(RunErrors, TheirTableIsReadAsItWasWritten) {
   std::vector<RunError> runs{alone(-0.25, "a set, quoted")};
   runs[0].exposure[index_of(Effect::exchange)] = 0.125;
+  runs.push_back(runs[0]);
+  runs[1].development = true;
   std::stringstream table;
   write_run_errors(table, runs);
   std::vector<RunError> read;
   read_run_errors(table, "errors.csv", read);
-  ASSERT_EQ(read.size(), 1U);
+  ASSERT_EQ(read.size(), 2U);
+  EXPECT_FALSE(read[0].development);
+  EXPECT_TRUE(read[1].development);
   EXPECT_EQ(read[0].set, "a set, quoted");
   EXPECT_EQ(read[0].log_error, -0.25);
   EXPECT_EQ(read[0].exposure, runs[0].exposure);
@@ -131,6 +141,17 @@ TEST(RunErrors, AmountsAreNumbersFromZero) {
   } catch (const SpecError& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("errors.csv:2"));
     EXPECT_THAT(error.what(), testing::HasSubstr("amount of rest is '-1'; expected a number from 0"));
+  }
+}
+
+TEST(RunErrors, DevelopmentIsTrueOrFalse) {
+  std::istringstream table("set,gpu,version,model,log_error,development\na,b,c,d,0.1,yes\n");
+  std::vector<RunError> runs;
+  try {
+    read_run_errors(table, "errors.csv", runs);
+    FAIL() << "'yes' is accepted";
+  } catch (const SpecError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("development is 'yes'; expected true or false"));
   }
 }
 

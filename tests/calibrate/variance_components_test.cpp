@@ -4,10 +4,12 @@
 #include <cmath>
 #include <random>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "hwspecs/base/error.h"
 #include "tests/calibrate/run_calibrate.h"
+#include "tests/support/temp_dir.h"
 
 namespace tbdsim {
 namespace {
@@ -80,12 +82,34 @@ TEST(FitIntervals, RepeatsCountOnce) {
   EXPECT_EQ(test::calibrate({"--data-dir", TBDSIM_SOURCE_DIR, "fit-intervals", file, file}).out, once.out);
 }
 
+// Ten runs tell K; without them five runs with hardly any kernels want one beyond its bound, so that there
+// is no share of a fit without the set. A set of two would show single runs.
+TEST(FitIntervals, ASetWithoutWhichNothingIsFitted) {
+  std::string table = "set,gpu,version,model,log_error,development,amount of kernels\n";
+  const auto add = [&](const std::string& set, int rows, const std::string& kernels) {
+    for (int i = 0; i < rows; ++i)
+      table += fmt::format("{0},g{0}{1},v{0}{1},m{0}{1},{2},false,{3}\n", set, i, 0.01 * (i + 1), kernels);
+  };
+  add("many", 10, "1");
+  add("few", 3, "0.0001");
+  add("pair", 2, "0.0001");
+  const test::TempDir directory;
+  const std::string file = directory.write("errors.csv", table).string();
+  const test::CliResult result =
+      test::calibrate({"--data-dir", TBDSIM_SOURCE_DIR, "fit-intervals", "--errors", file});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, testing::ContainsRegex("\nmany +10 .* %  +-\n"));
+  EXPECT_THAT(result.out, testing::ContainsRegex("\nfew +3 .* % +[0-9]+ %\n"));
+  EXPECT_THAT(result.out, testing::Not(testing::HasSubstr("\npair")));
+}
+
 TEST(FitIntervals, PrintsComponentsAndCoverage) {
   const std::string folder = std::string(TBDSIM_SOURCE_DIR) + "/simulate/validation/runs/";
   const test::CliResult result = test::calibrate({"--data-dir", TBDSIM_SOURCE_DIR, "fit-intervals",
                                                   folder + "tf_official.csv", folder + "mxnet_titanx.csv"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, testing::HasSubstr("6 configurations\n"));
+  EXPECT_THAT(result.out, testing::Not(testing::HasSubstr("development")));
   EXPECT_THAT(result.out, testing::HasSubstr("the pooled one stands for them: mxnet_titanx"));
   const test::CliResult none =
       test::calibrate({"--data-dir", TBDSIM_SOURCE_DIR, "fit-intervals", folder + "dlperf.csv"});

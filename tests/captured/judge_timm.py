@@ -5,7 +5,7 @@ judge_timm.py TBD_SIM STEPS [FORMAT]
 
 STEPS: a folder of step files, as `calibrate/runs/vision.py capture --set timm_train_pt112` fills it.
 FORMAT: nchw (default) or nhwc. Measured: ../shared/reference/vision/runs.csv, set timm_train_pt112 (RTX 3090, AMP, PyTorch 1.12).
-A quarter of the graphs (by md5 of arch_key) are `fit`, the others `score`: these are for aggregates alone.
+A quarter of the graphs (by md5 of arch_key) are `fit`, the others `score`: these are for aggregates alone, of three rows or more.
 """
 
 import csv
@@ -20,6 +20,7 @@ from pathlib import Path
 
 RUNS = Path(__file__).parents[3] / "shared/reference/vision/runs.csv"
 FRAMEWORK = "pytorch_1_12"
+LEAST = 3  # score rows of a group that is printed
 
 
 def predictions(program: str, rows: list[tuple[dict, Path]]) -> list[dict]:
@@ -54,6 +55,20 @@ def line(name: str, group: list[dict]) -> str:
     )
 
 
+def lines_of(rows: list[dict]) -> list[str]:
+    """Lines of both parts, then of their families, the largest first; score groups that would show single rows have none."""
+    groups: dict[tuple[str, str], list[dict]] = defaultdict(list)
+    for row in rows:
+        groups[row["part"], ""].append(row)
+        groups[row["part"], row["family"]].append(row)
+    order = sorted(groups, key=lambda group: (group[1] != "", -len(groups[group]), group))
+    return [
+        line(f"{part} {family}".strip(), groups[part, family])
+        for part, family in order
+        if part == "fit" or len(groups[part, family]) >= LEAST
+    ]
+
+
 def main(program: str, steps: str, memory_format: str = "nchw") -> None:
     if not RUNS.exists():
         print(f"skipped: {RUNS} is not there")
@@ -67,23 +82,28 @@ def main(program: str, steps: str, memory_format: str = "nchw") -> None:
     ending = f"fp16.{memory_format}.timm_benchmark.step.json.gz"
     paths = [(r, Path(steps) / f"timm-0.6.7.{r['model']}.{r['image_size']}.{ending}") for r in wanted]
     rows = [(r, path) for r, path in paths if path.exists()]
-    groups: dict[str, list[dict]] = defaultdict(list)
+    if not wanted:
+        sys.exit(f"{RUNS} has no row of memory format '{memory_format}'; expected nchw or nhwc")
+    if not rows:
+        sys.exit(f"{steps}: none of the {len(wanted)} captured steps is here; expected files as {paths[0][1].name}")
+    judged = []
     for (r, path), p in zip(rows, predictions(program, rows)):
         if p["status"] != "ok":
             print(f"{path.name}: {p['status']}")
             continue
-        row = {
-            "measured": float(r["value"]),
-            "predicted": float(p["predicted"]),
-            "low": float(p["predicted_low"]),
-            "high": float(p["predicted_high"]),
-        }
         fit = int(hashlib.md5(r["arch_key"].encode()).hexdigest(), 16) % 4 == 0
-        groups["fit" if fit else "score"].append(row)
-        groups[r["family"]].append(row)
-    print(f"{len(rows)} of {len(wanted)} rows predicted")
-    for name in ["fit", "score", *sorted(set(groups) - {"fit", "score"}, key=lambda g: -len(groups[g]))]:
-        print(line(name, groups[name]))
+        judged.append(
+            {
+                "part": "fit" if fit else "score",
+                "family": r["family"],
+                "measured": float(r["value"]),
+                "predicted": float(p["predicted"]),
+                "low": float(p["predicted_low"]),
+                "high": float(p["predicted_high"]),
+            }
+        )
+    print(f"{len(judged)} of {len(wanted)} rows predicted")
+    print("\n".join(lines_of(judged)))
 
 
 if __name__ == "__main__":

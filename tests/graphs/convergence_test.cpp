@@ -7,6 +7,7 @@
 
 #include <gmock/gmock.h>
 
+#include "graphs/critical_batch.h"
 #include "hwspecs/base/catalog.h"
 #include "tests/hwspecs/message_of.h"
 #include "tests/support/temp_dir.h"
@@ -57,6 +58,22 @@ TEST(ConvergenceLaw, TwoPointsHaveAnExponentOfOne) {
   EXPECT_NEAR(law.exponent, 1, 0.01);
   EXPECT_NEAR(law.minimum, 10, 0.2);
   EXPECT_NEAR(law.critical_batch, 100, 3);
+}
+
+// Fits look from 0.1 times the smallest to 1,000 times the largest batch; points with equal epochs end at the
+// larger limit.
+TEST(ConvergenceLaw, ACriticalBatchAtALimitIsNotTold) {
+  const auto tells = [](double critical, double smallest = 100, double largest = 1000) {
+    return tells_critical_batch({.minimum = 1, .critical_batch = critical}, smallest, largest);
+  };
+  EXPECT_TRUE(tells(5000));
+  EXPECT_FALSE(tells(1e6));
+  EXPECT_FALSE(tells(1.0003e6));  // as a written law rounds it
+  EXPECT_FALSE(tells(10));
+  EXPECT_TRUE(tells(10.2));
+  EXPECT_FALSE(tells(5000, 100, 100));
+  const ConvergenceLaw flat = fit_convergence_law(std::vector{point(100, 7), point(1000, 7)});
+  EXPECT_FALSE(tells(flat.critical_batch));
 }
 
 // 30 * (1 + 1) at the critical batch; 30 * (1 + 4) at four times that.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import tempfile
 import unittest
@@ -58,6 +60,16 @@ class Split(unittest.TestCase):
     def test_keeps_a_quarter_for_looking_at(self):
         share = sum(llm.is_fit(f"row-{i}") for i in range(1000)) / 1000
         self.assertAlmostEqual(share, 0.25, delta=0.05)
+
+    def test_judged_groups_of_two_are_not_printed(self):
+        def printed(fit, count):
+            with contextlib.redirect_stdout(io.StringIO()) as said:
+                llm.report([llm.Judged("a group", f"row {i}", fit, 1.0, 1.1) for i in range(count)], rows=False)
+            return said.getvalue()
+
+        self.assertEqual(printed(False, 2), "")
+        self.assertIn("3 rows, mean |error|  10.0 %", printed(False, 3))
+        self.assertIn("1 rows", printed(True, 1))
 
 
 class Measured(unittest.TestCase):

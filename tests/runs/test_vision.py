@@ -103,13 +103,19 @@ class Errors(unittest.TestCase):
 
     def test_single_score_rows_are_not_shown(self) -> None:
         score = next(f"model{i}" for i in range(9) if not is_fit({"arch_key": f"model{i}"}))
-        rows = [predicted(100, 110, arch_key=score, family="timm:one"), predicted(100, 90, arch_key=score, family="timm:one")]
-        output = io.StringIO()
-        with contextlib.redirect_stdout(output):
-            report(rows, single_rows=True)
-        self.assertIn("timm_train_pt112 nhwc fp16 rtx3090", output.getvalue())
-        self.assertNotIn("timm:one", output.getvalue())
-        self.assertNotIn(STEP.file, output.getvalue())
+        two = [predicted(100, 110, arch_key=score, family="timm:one"), predicted(100, 90, arch_key=score, family="timm:one")]
+
+        def reported(rows: list[Predicted]) -> str:
+            output = io.StringIO()
+            with contextlib.redirect_stdout(output):
+                report(rows, single_rows=True)
+            self.assertNotIn("timm:one", output.getvalue())
+            self.assertNotIn(STEP.file, output.getvalue())
+            return output.getvalue()
+
+        name = "timm_train_pt112 nhwc fp16 rtx3090"
+        self.assertNotIn(name, reported(two))
+        self.assertIn(name, reported([*two, predicted(100, 100, arch_key=score, family="timm:other")]))
 
 
 class Log(unittest.TestCase):

@@ -1,10 +1,13 @@
 // Jobs on clusters: how they are asked for, adapters, experts and exchanges of layouts, intervals, what-ifs,
 // sweeps and pages.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 
 #include "hwspecs/base/error.h"
 #include "simulate/job/job_prediction.h"
 #include "simulate/layout/layout_reader.h"
+#include "simulate/report/plan_table.h"
 #include "simulate/serve/layout_report.h"
 #include "simulate/sweep/sweep_spec.h"
 #include "tests/hwspecs/message_of.h"
@@ -52,6 +55,21 @@ TEST_F(JobTest, SaysWhatItAssumed) {
   const ResolvedJob said = resolve_job(
       request({{"machine", "dgx_h100"}, {"network", "100 Gbit/s"}, {"oversubscription", "2"}}), specs_);
   EXPECT_TRUE(said.assumed.empty());
+}
+
+// 0.04 GiB are printed as 0.0, 0.06 as 0.1.
+TEST_F(JobTest, TablesSayWhatNoFreeMemoryMeans) {
+  const ResolvedJob job = resolve_job(request({{"dp", "64"}}), specs_);
+  const auto notes_with = [&](double free) {
+    LayoutPrediction layout = predict({{"dp", "64"}});
+    layout.most.device = job.usable() - Bytes(free * (1 << 30));
+    Plan plan;
+    plan.best.push_back(layout);
+    const std::vector<std::string> notes = plan_tables(plan, job).at(0).notes;
+    return fmt::format("{}", fmt::join(notes, " "));
+  };
+  for (const double free : {0.0, 0.04}) EXPECT_THAT(notes_with(free), HasSubstr("With 0.0 free")) << free;
+  EXPECT_THAT(notes_with(0.06), Not(HasSubstr("With 0.0 free")));
 }
 
 TEST_F(JobTest, KeysAreReadStrictly) {

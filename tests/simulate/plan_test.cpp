@@ -337,6 +337,9 @@ TEST(PlanCommand, WhatGoesWhereNoLayoutDoes) {
   EXPECT_THAT(prime.err,
               HasSubstr("no layout of llama3_8b divides 37 GPUs and a global batch of 128; expected "
                         "GPUs as 36 or 38, or a global batch as 111 or 148"));
+  // 3 does not divide 32 heads, with any number of GPUs.
+  EXPECT_THAT(test::run(plan_of({"--tp", "3", "--search", "true"})).err,
+              HasSubstr("a global batch of 128 with what is said of it; expected other values of tp\n"));
   const test::CliResult card = test::run({"plan", "llama3_8b", "--gpu", "l40s", "--global-batch", "8"});
   EXPECT_EQ(card.exit_code, 0) << card.err;
   EXPECT_THAT(card.out, HasSubstr("server_pcie4: Server with PCI Express 4.0, two sockets (usual for l40s)"));

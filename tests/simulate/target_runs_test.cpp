@@ -327,11 +327,15 @@ TEST(Tta, SweepsTakeTheUsualTarget) {
 
 // A GPU without a price is no candidate for the cheapest, which is said beside the rows.
 TEST(Tta, SweepsSayWhatHasNoCost) {
-  const test::CliResult swept = test::run({"sweep", "--model", "resnet50", "--framework", "pytorch", "--gpu",
-                                           "t4,rtx4090", "--batch", "32,64", "--best", "cost_to_target"});
+  std::vector<std::string> command = {"sweep",   "--model", "resnet50",      "--framework",
+                                      "pytorch", "--gpu",   "t4,rtx4090",    "--batch",
+                                      "32,64",   "--best",  "cost_to_target"};
+  const test::CliResult swept = test::run(command);
   ASSERT_EQ(swept.exit_code, 0) << swept.err;
   EXPECT_THAT(swept.out, Not(HasSubstr("rtx4090")));
   EXPECT_EQ(swept.err, "left out of the choice: no value of cost_to_target (points: 2)\n");
+  command.insert(command.begin(), "-q");
+  EXPECT_EQ(test::run(command).err, "");
 }
 
 // Without a price there is no row of the cost, which is said; without a change the target would change

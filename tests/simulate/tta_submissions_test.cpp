@@ -109,6 +109,11 @@ TEST(Submissions, TheSpreadOfSingleRuns) {
   };
   EXPECT_EQ(within_luck(0.31), 0);
   EXPECT_EQ(within_luck(0.32), 1);
+  EXPECT_EQ(within_luck(0), std::nullopt);  // not known
+  std::vector<Submission> rows(2, s);
+  rows[0].spread = 0.32;
+  rows[1].spread = 0;  // does not count
+  EXPECT_EQ(validate_submissions(rows, rules(), specs).groups.at(0).within_luck, 1);
 }
 
 // The spread of a benchmark takes the place of its framework's; without a target there is a throughput alone.

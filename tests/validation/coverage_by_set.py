@@ -19,6 +19,7 @@ import judge_tta
 ROOT = Path(__file__).resolve().parents[2]
 AIM = (0.75, 0.85)
 LEAST = 20
+FEWEST = 3  # rows of which a share is printed; of fewer it would show single ones
 
 sys.path += [str(ROOT / "tests/cluster"), str(ROOT / "calibrate/runs")]
 import judge_runs  # noqa: E402
@@ -29,8 +30,9 @@ import vision_rows  # noqa: E402
 def of_runs(program: str, table: Path | None) -> list[tuple]:
     """(set, configurations, share inside) of a table of runs; of the repository's own for None."""
     words = ["--runs", str(table)] if table else []
-    printed = subprocess.run([program, "-q", "validate", "--by", "set", "--format", "csv", *words], check=True, text=True, capture_output=True).stdout
-    rows = [row for row in csv.DictReader(printed.splitlines()) if row["section"] == "score" and row["coverage"]]
+    command = [program, "-q", "validate", "--by", "set", "--format", "csv", *words]
+    done = subprocess.run(command, check=True, text=True, capture_output=True)
+    rows = [row for row in csv.DictReader(done.stdout.splitlines()) if row["section"] == "score" and row["coverage"]]
     return [(row["set"], int(row["configurations"]), float(row["coverage"])) for row in rows]
 
 
@@ -54,6 +56,7 @@ def of_layouts(program: str, table: Path) -> list[tuple]:
 
 def of_captured(program: str, table: Path, steps: Path) -> list[tuple]:
     rows = [row for row in vision_rows.read(table) if row["use"] == "score_time" and not vision_rows.is_fit(row)]
+    print(vision_rows.steps_here(vision_rows.recipes(rows), steps))
     groups: dict[str, list[bool]] = {}
     for each in vision_errors.predict(vision_rows.recipes(rows), steps, Path(program)):
         precision = "half precision" if "fp16" in each.recipe.precision else each.recipe.precision
@@ -86,20 +89,29 @@ def verdict(share: float) -> str:
 
 
 def lines_of(found: list[tuple], least: int, markdown: bool) -> list[str]:
-    """Lines of the sets with enough rows, and of the others of a collection as one."""
+    """Lines of the sets with enough rows, and of the others of a collection as one. Rows that would have a line of fewer than three
+    are in no line and no total."""
     row = "| {} | {} | {} | {:.0f} % | {} |" if markdown else "{:16} {:44} {:5} {:6.0f} %  {}"
     lines = ["| collection | set | rows | inside | within the aim |", "|---|---|---|---|---|"] if markdown else []
     shown = [each for each in found if each[2] >= least]
+    counted = list(shown)
     for name in dict.fromkeys(each[0] for each in found):
         lines += [row.format(*each[:3], 100 * each[3], verdict(each[3])) for each in shown if each[0] == name]
         rest = [each for each in found if each[0] == name and each[2] < least]
-        if count := sum(each[2] for each in rest):
-            share = sum(each[2] * each[3] for each in rest) / count
+        if sum(each[2] for each in rest) >= FEWEST:
+            counted += rest
+            count, share = share_of(rest)
             lines.append(row.format(name, "1 smaller set" if len(rest) == 1 else f"{len(rest)} smaller sets", count, 100 * share, ""))
     good = sum(verdict(each[3]) == "yes" for each in shown)
-    count = sum(each[2] for each in found)
-    total = sum(each[2] * each[3] for each in found) / count if count else 0
-    return [*lines, "", f"{good} of {len(shown)} sets of {least} rows and more hold {AIM[0]:.0%} to {AIM[1]:.0%}; {total:.0%} of {count} rows are inside"]
+    count, total = share_of(counted)
+    sets = f"{good} of {len(shown)} sets of {least} rows and more hold {AIM[0]:.0%} to {AIM[1]:.0%}"
+    return [*lines, "", f"{sets}; {total:.0%} of {count} rows are inside"]
+
+
+def share_of(sets: list[tuple]) -> tuple[int, float]:
+    """(rows, share inside) of sets."""
+    count = sum(each[2] for each in sets)
+    return count, sum(each[2] * each[3] for each in sets) / count if count else 0
 
 
 def main() -> None:
@@ -110,8 +122,8 @@ def main() -> None:
     parser.add_argument("--least", type=int, default=LEAST, help="rows of a set that is shown by itself")
     parser.add_argument("--markdown", action="store_true")
     options = parser.parse_args()
-    if options.least < 3:
-        parser.error("--least is below 3; a set of fewer would show single rows")
+    if options.least < FEWEST:
+        parser.error(f"--least is {options.least}; expected {FEWEST} or more: a set of fewer would show single rows")
     print("\n".join(lines_of(collections(options.program, options.reference, options.steps), options.least, options.markdown)))
 
 

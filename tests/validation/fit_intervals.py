@@ -5,7 +5,8 @@
 
 Gathers the rows that may be looked at, of this repository's tables (as development rows), of the tables of runs and of
 layouts in FOLDER (../shared/reference) and, if `--steps` names the captured models, of the vision table, and gives them to
-`tbd-calibrate fit-intervals`, which prints the components. Then prints the factor of intervals of memory. Submissions of MLPerf have spreads of their own (fit_spread.py).
+`tbd-calibrate fit-intervals`, which prints the components. Then prints the factor of intervals of memory. Submissions of MLPerf
+have spreads of their own (fit_spread.py).
 """
 import argparse
 import csv
@@ -37,6 +38,8 @@ def written_components() -> dict[str, float]:
 def layout_errors(program: str, table: Path, output: Path) -> None:
     """Writes error and effects of the layouts of split fit; what an interval has beside set, rest and exchange is the kernels'."""
     components = written_components()
+    if components["kernels"] <= 0:
+        sys.exit(f"kComponents has {components['kernels']} for kernels; expected more than 0, by which effects of layouts are told")
     with table.open(newline="") as file:
         rows = [r for r in csv.DictReader(file) if r["set"] in judge_runs.SETS and r["use"] == "time"
                 and r["gpu"] in judge_runs.GPUS and judge_runs.is_fit(r)]
@@ -65,12 +68,13 @@ def captured_runs(table: Path, steps: Path, output: Path) -> None:
     with output.open("w", newline="") as file:
         writer = csv.DictWriter(file, columns, extrasaction="ignore")
         writer.writeheader()
-        for recipe, rows in vision_rows.recipes(vision_rows.read(table)).items():
+        of_fit = [row for row in vision_rows.read(table) if row["use"] == "score_time" and vision_rows.is_fit(row)]
+        wanted = vision_rows.recipes(of_fit)
+        print(vision_rows.steps_here(wanted, steps))
+        for recipe, rows in wanted.items():
             if not (steps / recipe.file).exists():
                 continue
             for row in rows:
-                if row["use"] != "score_time" or not vision_rows.is_fit(row):
-                    continue
                 unit, factor = vision_errors._unit(row["unit"])
                 writer.writerow({**row, "set": f"{row['set']} {row['memory_format']}", "use": "time", "split": "fit", "gpus": "1",
                                  "machines": "1", "model": str((steps / recipe.file).resolve()), "variant": "", "unit": unit,
@@ -107,6 +111,22 @@ def memory_errors(program: str, tables: list[Path]) -> list[tuple[str, float]]:
             for row in csv.DictReader(done.stdout.splitlines()) if row["status"] == "ok"]
 
 
+def factor_of_development(printed: str) -> float:
+    """Returns by what deviations of development rows are multiplied, of what `fit-intervals` prints; ends the program without it."""
+    found = re.search(r"development rows are ([0-9.]+) times", printed)
+    if not found:
+        sys.exit("fit-intervals did not print the factor of development rows, by which that of memory is divided")
+    return float(found.group(1))
+
+
+def there(table: Path) -> Path | None:
+    """Returns a table, or None where it is not here, which is said."""
+    if table.exists():
+        return table
+    print(f"{table}: not here; skipped")
+    return None
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("program")
@@ -120,21 +140,22 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         layouts, captured = Path(folder, "layouts.csv"), Path(folder, "captured.csv")
-        layout_errors(options.program, options.reference / "llm/runs.csv", layouts)
-        tables = [options.reference / f"runs/{name}.csv" for name in ("runs_more", "later_models")]
-        if options.steps:
-            captured_runs(options.reference / "vision/runs.csv", options.steps, captured)
+        errors = ["--errors", layouts] if (table := there(options.reference / "llm/runs.csv")) else []
+        if table:
+            layout_errors(options.program, table, layouts)
+        tables = [table for name in ("runs_more", "later_models") if (table := there(options.reference / f"runs/{name}.csv"))]
+        if options.steps and (table := there(options.reference / "vision/runs.csv")):
+            captured_runs(table, options.steps, captured)
             tables.append(captured)
         development = sorted((ROOT / "simulate/validation/runs").glob("*.csv"))
         rows = ["--rows", options.rows] if options.rows else []
-        command = [options.calibrate, "fit-intervals", *tables, "--development", *development, "--errors", layouts, *rows]
+        command = [options.calibrate, "fit-intervals", *tables, "--development", *development, *errors, *rows]
         done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
         print(done.stdout)
         if done.returncode != 0:
             sys.exit(done.returncode)
-    found = re.search(r"development rows are ([0-9.]+) times", done.stdout)
     errors = memory_errors(options.program, development)
-    size = holding(errors) / (float(found.group(1)) if found else 1)
+    size = holding(errors) / factor_of_development(done.stdout)
     print(f"memory: 80 % of {len(errors)} totals are within a factor of {math.exp(size):.3f}, as rows are that nobody looked at")
 
 
