@@ -36,7 +36,7 @@ TEST(MachineSpec, EveryFileOfTheCatalogueLoads) {
     const MachineSpec machine = read_machine(catalog.find(Kind::machine, name), catalog);
     EXPECT_EQ(machine.name, name);
     const GpuSpec gpu = read_gpu(catalog.find(Kind::gpu, machine.gpu), catalog);
-    for (const RootPort& port : machine.root_ports) EXPECT_EQ(port.link.name, gpu.bus.name);
+    for (const RootPort& port : machine.root_ports) EXPECT_EQ(port.of_slots().name, gpu.bus.name);
     if (!machine.nvlink) continue;
     ASSERT_TRUE(gpu.nvlink.has_value());
     EXPECT_EQ(machine.nvlink->link.name, gpu.nvlink->link.name);
