@@ -22,9 +22,9 @@ struct ConvProduct {
 // kernels of their own; one tap has no end.
 [[nodiscard]] inline double summed_of_tap(const ConvCall& c, double channels) {
   constexpr double kDepthOfTile = 32, kFewChannels = 8;
+  if (c.element_bytes != 2 || c.limits.pads_channels == PadsChannels::never) return channels;
   const bool whole = c.groups > 1 || c.kernel_height * c.kernel_width == 1 || channels <= kFewChannels;
-  if (whole || c.element_bytes != 2 || c.limits.pads_channels == PadsChannels::never) return channels;
-  return kDepthOfTile * ceil_nonneg(channels / kDepthOfTile);
+  return whole ? channels : kDepthOfTile * ceil_nonneg(channels / kDepthOfTile);
 }
 
 // The implicit GEMM of a pass, one for each group.
