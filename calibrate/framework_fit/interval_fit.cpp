@@ -161,10 +161,11 @@ IntervalFit fit_intervals(std::span<const RunError> runs) {
   fit.of_development = at[kDevelopment];
   for (const auto& [effect, value] :
        {std::pair(Effect::kernels, at[kKernels]), std::pair(Effect::network, at[kNetwork])}) {
+    const std::size_t e = index_of(effect);
     const bool seen = std::any_of(explained.begin(), explained.end(),
-                                  [&](const RunError& run) { return run.exposure[index_of(effect)] > 0; });
-    fit.variance.pooled[index_of(effect)] = !seen;
-    components[index_of(effect)] = seen ? value : kComponents[index_of(effect)];
+                                  [e](const RunError& run) { return run.exposure[e] > 0; });
+    fit.variance.pooled[e] = !seen;
+    components[e] = seen ? value : kComponents[e];
   }
   for (const Effect shared : {Effect::gpu, Effect::version, Effect::model, Effect::set, Effect::rest})
     components[index_of(shared)] *= at[kCommonFactor];
