@@ -17,7 +17,7 @@ struct RunErrors {
   std::map<std::string, int> not_covered;  // reason -> rows
 };
 
-// Which rows of a table are read, and of what sort they are.
+// The rows of a table that are read, and their sort.
 struct RunSelection {
   std::string split;         // "fit"; of either split that is judged where empty
   bool development = false;  // RunError::development; " (development)" is added to the names of their sets

@@ -162,9 +162,11 @@ void for_each_conv_grid(const ConvSizes& call, const Hardware& hardware, Visit v
     if (wrong_size(tile.first, product.m) || wrong_size(tile.second, product.n)) return;
     const Choice whole{Algorithm::implicit_gemm, tile.first, tile.second, 1};
     visit(whole, tiled(product, whole));
-    for_each_depth_split(product, whole, hardware.sm_count, [&](const Choice& choice, const BlockGrid& grid) {
-      if (within_limit(choice)) visit(choice, grid);
-    });
+    for_each_depth_split(
+        product, whole,
+        hardware.sm_count, [&](const Choice& choice, const BlockGrid& grid) __attribute__((always_inline)) {
+          if (within_limit(choice)) visit(choice, grid);
+        });
   };
   if (only_direct(call, hardware)) return;
   if (call.groups > 1 && hardware.tensor_cores) return for_each_grid_of_groups(call, hardware, visit);

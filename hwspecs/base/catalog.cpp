@@ -62,7 +62,7 @@ std::string hint_for_others(std::string_view gpu) {
   return "";
 }
 
-// Which command takes a list where one name was expected; empty for what is no list.
+// A sentence that names the command that takes a list, where a list stands in place of one name; else empty.
 std::string hint_for_several(Kind kind, std::string_view given) {
   const bool list = given == "all" || given.find(',') != std::string_view::npos;
   const bool swept =

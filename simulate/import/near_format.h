@@ -5,8 +5,8 @@
 
 namespace tbdsim {
 
-// What a file is whose format is not read, and what is expected in its place: "the table of nvidia-smi, which
-// cuts names; expected what 'nvidia-smi -q' prints". Empty for any other.
+// Names a format that is not read and what is expected in its place: "the table of nvidia-smi, which cuts
+// names; expected what 'nvidia-smi -q' prints". Empty for any other file.
 [[nodiscard]] std::string_view near_format(std::string_view beginning);
 
 }  // namespace tbdsim

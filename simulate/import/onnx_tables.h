@@ -1,4 +1,4 @@
-// What the numbers of an ONNX tensor tell of it: tables that a network computes once are no parameters.
+// Tells tables that a network computes once from parameters by the numbers of an ONNX tensor.
 #pragma once
 
 #include <cstddef>

@@ -4,7 +4,7 @@
 # valgrind: 77. The limits of a prediction are about 1.3 times what the fastest form needed (425,000 and 257,000): a plainer
 # form may cost 18,000 predictions a second for 22,000, and trying every split of a GEMM and the limits of the data sheet
 # cost 4 % of the first, groups, dilation and aligned rows another 4 %, how threads reach the numbers of kernels that move
-# bytes 1 %, tiles that end with a filter's tap 1.5 % (a function of its own or a branch around the product cost 3 to 4). The command, which reads eight models and a profile and predicts 23 times, needs 405 M and took 64 ms on two quiet cores at 511 M (asked: 50).
+# bytes 1 %. The command, which reads eight models and a profile and predicts 23 times, needs 405 M and took 64 ms on two quiet cores at 511 M (asked: 50).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 program=${1:-build/release/simulate/tbd-sim}
@@ -32,7 +32,7 @@ each() { # NAME LIMIT POINTS: what a longer sweep has over a shorter one, for ea
 }
 
 whole 490000000 --gpu titanxp --batch 64
-each "batch and GPU change" 590000 200 "$(count --gpu titanxp,t4 --batch 1:50)" "$(count --gpu titanxp,t4 --batch 1:150)"
+each "batch and GPU change" 580000 200 "$(count --gpu titanxp,t4 --batch 1:50)" "$(count --gpu titanxp,t4 --batch 1:150)"
 each "rates change" 314000 200 \
   "$(count --gpu titanxp --batch 32 --set gpu.memory_bandwidth=300GB/s:399GB/s:1GB/s)" \
   "$(count --gpu titanxp --batch 32 --set gpu.memory_bandwidth=300GB/s:599GB/s:1GB/s)"

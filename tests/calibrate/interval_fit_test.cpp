@@ -12,6 +12,7 @@
 #include "calibrate/framework_fit/run_errors.h"
 #include "costmodel/kernel_cost.h"
 #include "hwspecs/base/error.h"
+#include "tests/hwspecs/message_of.h"
 
 namespace tbdsim {
 namespace {
@@ -132,27 +133,22 @@ TEST(RunErrors, TheirTableIsReadAsItWasWritten) {
   EXPECT_EQ(read[0].exposure, runs[0].exposure);
 }
 
-TEST(RunErrors, AmountsAreNumbersFromZero) {
-  std::istringstream table("set,gpu,version,model,log_error,amount of rest\na,b,c,d,0.1,-1\n");
+std::string error_of_table(const std::string& csv) {
+  std::istringstream table(csv);
   std::vector<RunError> runs;
-  try {
-    read_run_errors(table, "errors.csv", runs);
-    FAIL() << "an amount below zero is accepted";
-  } catch (const SpecError& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("errors.csv:2"));
-    EXPECT_THAT(error.what(), testing::HasSubstr("amount of rest is '-1'; expected a number from 0"));
-  }
+  return test::message_of<SpecError>([&] { read_run_errors(table, "errors.csv", runs); });
+}
+
+TEST(RunErrors, AmountsAreNumbersFromZero) {
+  const std::string message =
+      error_of_table("set,gpu,version,model,log_error,amount of rest\na,b,c,d,0.1,-1\n");
+  EXPECT_THAT(message, testing::HasSubstr("errors.csv:2"));
+  EXPECT_THAT(message, testing::HasSubstr("amount of rest is '-1'; expected a number from 0"));
 }
 
 TEST(RunErrors, DevelopmentIsTrueOrFalse) {
-  std::istringstream table("set,gpu,version,model,log_error,development\na,b,c,d,0.1,yes\n");
-  std::vector<RunError> runs;
-  try {
-    read_run_errors(table, "errors.csv", runs);
-    FAIL() << "'yes' is accepted";
-  } catch (const SpecError& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("development is 'yes'; expected true or false"));
-  }
+  EXPECT_THAT(error_of_table("set,gpu,version,model,log_error,development\na,b,c,d,0.1,yes\n"),
+              testing::HasSubstr("development is 'yes'; expected true or false"));
 }
 
 }  // namespace

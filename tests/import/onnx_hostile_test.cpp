@@ -9,11 +9,7 @@
 namespace tbdsim {
 namespace {
 
-using test::add_weight;
-using test::add_whole;
-using test::graph_of;
-using test::node;
-using test::with;
+using namespace test;
 using testing::HasSubstr;
 
 std::string error_of(const OnnxGraph& graph) {

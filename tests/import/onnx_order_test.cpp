@@ -8,12 +8,7 @@
 namespace tbdsim {
 namespace {
 
-using test::add_weight;
-using test::add_whole;
-using test::graph_of;
-using test::node;
-using test::text_of;
-using test::with;
+using namespace test;
 using testing::HasSubstr;
 using testing::Not;
 

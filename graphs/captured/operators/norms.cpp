@@ -105,7 +105,7 @@ struct GroupNorm {
     kernel.access = access;
     site.emit(std::move(kernel));
   }
-  // Of the kernel of the result, which has factors of channels as smaller operands.
+  // How the kernel of the result reaches its numbers: its factors of channels are smaller operands.
   [[nodiscard]] Access of_result() const {
     return site.how.lowering.aten_kernels ? Access::elements : Access::vectors;
   }

@@ -13,8 +13,8 @@
 
 namespace tbdsim {
 
-// What a command says beside its output. Called for every row of a long table with the number of rows done
-// and of all rows (0: unknown); may throw to stop.
+// Receives what a command says beside its output: for every row of a long table the number of rows done and
+// of all rows (0: unknown), when it may throw to stop, and remarks.
 struct Progress {
   std::function<void(std::size_t rows, std::size_t of)> report;
   std::function<void(const std::string& remark)> note;
