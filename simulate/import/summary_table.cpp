@@ -14,6 +14,7 @@ constexpr std::size_t kMostRows = 100'000;
 constexpr std::int64_t kMostParameters = 1'000'000'000'000;
 constexpr std::int64_t kLargestSide = 10'000'000;
 constexpr std::size_t kMostSides = 8;
+constexpr double kDeepestModule = 1000;
 
 // The line with one ASCII character for each of Unicode, so that columns line up: '|' for upright lines, '~'
 // for the three dots of a cut name, '-' for all others.
@@ -226,8 +227,8 @@ class KerasReader {
   SummaryTable table_{};
 };
 
-// "|    --Conv2d (conv1): 2-1" -> type, name and depth.
-void set_module(const std::string& text, SummaryRow& row) {
+// Sets type, name and depth from "|    --Conv2d (conv1): 2-1".
+void set_module(const std::string& text, const std::string& file, SummaryRow& row) {
   const std::size_t begin = std::min(text.find_first_not_of("|- "), text.size());
   const std::size_t colon = std::min(text.rfind(": "), text.size());
   const std::string module = text.substr(begin, colon < begin ? 0 : colon - begin);
@@ -235,7 +236,12 @@ void set_module(const std::string& text, SummaryRow& row) {
   row.type = module.substr(0, open);
   if (open != std::string::npos && module.ends_with(')'))
     row.name = module.substr(open + 2, module.size() - open - 3);
-  if (colon < text.size()) row.depth = static_cast<int>(leading_number(text.substr(colon + 2)).value_or(0));
+  if (colon < text.size()) {
+    const double depth = leading_number(text.substr(colon + 2)).value_or(0);
+    if (depth < 0 || depth > kDeepestModule)
+      fail_at(file, row.line, in_quotes(text) + "; expected a depth of 0 to 1000 after the colon");
+    row.depth = static_cast<int>(depth);
+  }
   if (colon == text.size()) row.type = text.substr(begin, text.find_first_of(" (", begin) - begin);
 }
 
@@ -283,7 +289,7 @@ SummaryTable read_torchinfo_summary(const std::string& text, const std::string& 
     if (table.rows.size() == kMostRows)
       fail_at(file, number, "more than 100000 modules; expected a smaller network");
     SummaryRow row{.line = number, .name = {}, .type = {}};
-    set_module(cell(lines[i], columns[0]), row);
+    set_module(cell(lines[i], columns[0]), file, row);
     if (row.type.empty()) fail_at(file, number, "names no module; expected 'Type: depth-index'");
     row.output = sides_of(cell(lines[i], *output));
     if (input != nullptr) row.input = sides_of(cell(lines[i], *input));

@@ -10,9 +10,12 @@ function(run_to_end launcher file)
   endif()
 endfunction()
 
-function(run_until_full file)
+# The limit is half of `whole`, in blocks of 512 bytes.
+function(run_until_full file whole)
   string(REPLACE ";" " " words "${PROGRAM};${sweep};${ARGN}")
-  execute_process(COMMAND sh -c "trap '' XFSZ; ulimit -f 64; exec ${words} -o ${file}" TIMEOUT 60
+  file(SIZE ${whole} bytes)
+  math(EXPR blocks "${bytes} / 1024")
+  execute_process(COMMAND sh -c "trap '' XFSZ; ulimit -f ${blocks}; exec ${words} -o ${file}" TIMEOUT 60
                   ERROR_VARIABLE said RESULT_VARIABLE failed)
   if(NOT failed EQUAL 2 OR EXISTS ${file} OR NOT EXISTS ${file}.part)
     message(FATAL_ERROR "full disk: ${failed} ${said}")
@@ -33,7 +36,7 @@ foreach(shard IN ITEMS "" "--shard;1/2")
   file(REMOVE_RECURSE ${FOLDER})
   file(MAKE_DIRECTORY ${FOLDER})
   run_to_end("" ${FOLDER}/whole.csv ${shard})
-  run_until_full(${FOLDER}/half.csv ${shard})
+  run_until_full(${FOLDER}/half.csv ${FOLDER}/whole.csv ${shard})
   foreach(launcher IN ITEMS "" "${MPIRUN};--oversubscribe;-n;2")
     if(NOT "${launcher}" STREQUAL "" AND NOT MPIRUN)
       continue()
