@@ -2,6 +2,8 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
+#include <cstdint>
 #include <string_view>
 
 #include "hwspecs/base/csv.h"
@@ -11,10 +13,17 @@
 namespace tbdsim {
 namespace {
 
-// Six digits, as "%.6g" prints them.
+// Appends six digits, as "%.6g" prints them, and whole numbers in full: a rounded largest batch may be one
+// that does not fit.
 void append_number(std::string& line, double number) {
   constexpr int kDigits = 6;
+  constexpr double kLargestWhole = 1e15;  // of which doubles are exact
   std::array<char, 32> text{};
+  if (number == std::trunc(number) && std::abs(number) < kLargestWhole) {
+    line.append(text.data(),
+                std::to_chars(text.data(), text.data() + text.size(), static_cast<std::int64_t>(number)).ptr);
+    return;
+  }
   char* const end =
       std::to_chars(text.data(), text.data() + text.size(), number, std::chars_format::general, kDigits).ptr;
   line.append(text.data(), end);

@@ -141,6 +141,21 @@ TEST(Sweep, AllIsEveryNameOfTheCatalogue) {
   }
 }
 
+// Six digits of NCF's would be above what fits (2.03162e+06 for 2,031,616).
+TEST(Sweep, TheLargestBatchThatItPrintsFits) {
+  const std::vector<std::string> ncf = {"sweep",   "--model", "ncf",     "--framework",
+                                        "pytorch", "--gpu",   "titanxp", "--batch"};
+  const auto status_at = [&](const std::string& batch, const std::string& metric) {
+    std::vector<std::string> arguments = ncf;
+    arguments.insert(arguments.end(), {batch, "--metrics", metric});
+    const std::string row = lines_of(test::run(arguments).out).at(1);
+    return row.substr(std::string("ncf,pytorch,titanxp,").size() + batch.size() + 1);
+  };
+  const std::int64_t largest = std::stoll(status_at("4", "largest_batch"));
+  EXPECT_THAT(status_at(std::to_string(largest), "throughput"), testing::EndsWith(",ok"));
+  EXPECT_THAT(status_at(std::to_string(largest + 1), "throughput"), testing::EndsWith(",out of memory"));
+}
+
 TEST(Sweep, RowsSayWhatIsImpossible) {
   const test::CliResult result =
       test::run({"sweep", "--model", "resnet50,faster_rcnn", "--framework", "cntk", "--gpu", "p4000",
