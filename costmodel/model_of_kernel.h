@@ -13,6 +13,11 @@ namespace tbdsim {
 // precision (calibrate/records/h100_sxm/step_kernels.csv.gz).
 [[nodiscard]] AttentionKernel attention_on(const GpuSpec& gpu, AttentionKernel asked);
 
+// True where the time of a recurrent layer is that of one kernel for all steps: the profile has such kernels,
+// and the GPU has the multiprocessors that hold the weights of 1,024 units (98: PyTorch, RNN.cpp,
+// use_persist_device_heuristics).
+[[nodiscard]] bool runs_persistent_kernels(MathType math, const Calibration& calibration);
+
 // The model of the kernel's family in the arithmetic it is computed in (KernelCost::math); null where its
 // time comes from the roofline.
 [[nodiscard]] const FamilyModel* model_of_kernel(const Kernel& kernel, double batch, MathType math,
