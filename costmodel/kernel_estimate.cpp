@@ -92,17 +92,6 @@ double estimate_by_family(const typename Family::Call& call, const FamilyModel& 
   return physical_limit(executed, Family::operand_bytes(call), model.hardware);
 }
 
-// True for the family whose model gives the call's time.
-template <class Family>
-bool takes(const typename Family::Call& call, MathType math, const Calibration& calibration) {
-  if constexpr (std::is_same_v<typename Family::Call, RecurrentCall>) {
-    const bool persistent = fits_persistent_kernel(call) && runs_persistent_kernels(math, calibration);
-    return persistent == Family::persistent;
-  } else {
-    return belongs_to<Family>(call);
-  }
-}
-
 // Writes the cost by the family of the call; returns its model, or null where the profile has none.
 template <class Call>
 FormulaModel estimate_call(const Call& call, MathType math, const Calibration& calibration,
@@ -110,7 +99,7 @@ FormulaModel estimate_call(const Call& call, MathType math, const Calibration& c
   FormulaModel used;
   for_each_family([&]<class Family>(FamilyTag<Family>) {
     if constexpr (std::is_same_v<Call, typename Family::Call>) {
-      if (!takes<Family>(call, math, calibration)) return false;
+      if (!gives_time<Family>(call, math, calibration)) return false;
       const FamilyModel& model = calibration.models[index_of_family<Family>()][index_of(math)];
       if (model.block == nullptr) return true;
       used = {&model, estimate_by_family<Family>(call, model, point, cost)};

@@ -9,9 +9,9 @@ namespace tbdsim {
 namespace {
 
 template <class Family, class CallOfKernel>
-bool is_of(const CallOfKernel& call) {
+bool is_of(const CallOfKernel& call, MathType math, const Calibration& calibration) {
   if constexpr (std::is_same_v<CallOfKernel, typename Family::Call>) {
-    return belongs_to<Family>(call);
+    return gives_time<Family>(call, math, calibration);
   } else {
     return false;
   }
@@ -23,12 +23,9 @@ std::size_t family_of(const Kernel& kernel, double batch, MathType math, const C
     if constexpr (std::is_same_v<decltype(call), AttentionCall>)
       call.kernel = attention_on(*calibration.gpu, call.kernel);
 #define TBDSIM_FIND(Family) \
-  if (is_of<Family>(call)) family = index_of_family<Family>();
+  if (is_of<Family>(call, math, calibration)) family = index_of_family<Family>();
     TBDSIM_FOR_EACH_FAMILY(TBDSIM_FIND)
 #undef TBDSIM_FIND
-    constexpr std::size_t kPersistent = index_of_family<PersistentRecurrentFamily>();
-    if (family == kPersistent && !runs_persistent_kernels(math, calibration))
-      family = index_of_family<RecurrentFamily>();
     return family;
   });
 }

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "costmodel/families/families.h"
+#include "costmodel/model_of_kernel.h"
+#include "tests/costmodel/recurrent_block.h"
 
 namespace tbdsim {
 namespace {
@@ -53,7 +55,7 @@ TEST(PersistentRecurrentTime, ClocksOfStepsAndOneInputProduct) {
   EXPECT_NEAR(seconds(call), 33 + 19.2, 1e-9);
 }
 
-// PyTorch's rule: LSTMs in half precision of 8 to 128 sequences and up to 1,024 units, sizes in 128s.
+// PyTorch's rule: LSTMs in half precision of up to 128 sequences and 1,024 units, sizes in 128s.
 TEST(PersistentKernel, FitsSomeLayers) {
   const RecurrentCall fits{
       .batch = 64, .steps = 25, .inputs = 512, .hidden = 512, .gates = 4, .element_bytes = 2};
@@ -68,7 +70,7 @@ TEST(PersistentKernel, FitsSomeLayers) {
   };
   EXPECT_TRUE(with([](RecurrentCall& c) { c.batch = 128; }));
   EXPECT_FALSE(with([](RecurrentCall& c) { c.batch = 129; }));
-  EXPECT_FALSE(with([](RecurrentCall& c) { c.batch = 7; }));
+  EXPECT_TRUE(with([](RecurrentCall& c) { c.batch = 7; }));
   EXPECT_TRUE(with([](RecurrentCall& c) { c.hidden = 1'024; }));
   EXPECT_FALSE(with([](RecurrentCall& c) { c.hidden = 1'152; }));
   EXPECT_FALSE(with([](RecurrentCall& c) { c.hidden = 500; }));
@@ -77,6 +79,28 @@ TEST(PersistentKernel, FitsSomeLayers) {
   EXPECT_FALSE(with([](RecurrentCall& c) { c.gates = 3; }));
   EXPECT_FALSE(with([](RecurrentCall& c) { c.element_bytes = 4; }));
   EXPECT_FALSE(with([](RecurrentCall& c) { c.phase = Phase::backward_weights; }));
+}
+
+// One kernel takes the layer where the profile has such kernels in that arithmetic and the GPU 98
+// multiprocessors; elsewhere it is products of a step.
+TEST(PersistentKernel, RunsWhereTheProfileHasItAndTheWeightsFit) {
+  const RecurrentCall fits{.batch = 64, .inputs = 512, .hidden = 512, .element_bytes = 2};
+  GpuSpec gpu = test::small_gpu();
+  gpu.sm_count = 98;
+  Profile profile = test::with_blocks({test::recurrent_block("cudnn9", MathType::fp16)});
+  const auto one_kernel = [&] {
+    const Calibration calibration = calibration_of(profile, gpu);
+    const bool persistent = gives_time<Family>(fits, MathType::fp16, calibration);
+    EXPECT_NE(gives_time<RecurrentFamily>(fits, MathType::fp16, calibration), persistent);
+    return persistent;
+  };
+  EXPECT_FALSE(one_kernel());
+  ProfileBlock block = test::recurrent_block("cudnn9", MathType::fp16);
+  block.parameters.assign(kParameterCount<Family>, 1);
+  profile.families[index_of_family<Family>()] = {block};
+  EXPECT_TRUE(one_kernel());
+  gpu.sm_count = 97;
+  EXPECT_FALSE(one_kernel());
 }
 
 }  // namespace
