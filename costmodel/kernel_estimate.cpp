@@ -99,7 +99,7 @@ FormulaModel estimate_call(const Call& call, MathType math, const Calibration& c
   FormulaModel used;
   for_each_family([&]<class Family>(FamilyTag<Family>) {
     if constexpr (std::is_same_v<Call, typename Family::Call>) {
-      if (!belongs_to<Family>(call)) return false;
+      if (!gives_time<Family>(call, math, calibration)) return false;
       const FamilyModel& model = calibration.models[index_of_family<Family>()][index_of(math)];
       if (model.block == nullptr) return true;
       used = {&model, estimate_by_family<Family>(call, model, point, cost)};

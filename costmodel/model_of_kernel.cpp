@@ -9,20 +9,21 @@ namespace tbdsim {
 namespace {
 
 template <class Family, class CallOfKernel>
-bool is_of(const CallOfKernel& call) {
+bool is_of(const CallOfKernel& call, MathType math, const Calibration& calibration) {
   if constexpr (std::is_same_v<CallOfKernel, typename Family::Call>) {
-    return belongs_to<Family>(call);
+    return gives_time<Family>(call, math, calibration);
   } else {
     return false;
   }
 }
 
-std::size_t family_of(const Kernel& kernel, double batch, const GpuSpec& gpu) {
+std::size_t family_of(const Kernel& kernel, double batch, MathType math, const Calibration& calibration) {
   return with_call(kernel, batch, [&](auto call) {
     std::size_t family = kFamilyCount;
-    if constexpr (std::is_same_v<decltype(call), AttentionCall>) call.kernel = attention_on(gpu, call.kernel);
+    if constexpr (std::is_same_v<decltype(call), AttentionCall>)
+      call.kernel = attention_on(*calibration.gpu, call.kernel);
 #define TBDSIM_FIND(Family) \
-  if (is_of<Family>(call)) family = index_of_family<Family>();
+  if (is_of<Family>(call, math, calibration)) family = index_of_family<Family>();
     TBDSIM_FOR_EACH_FAMILY(TBDSIM_FIND)
 #undef TBDSIM_FIND
     return family;
@@ -39,10 +40,16 @@ AttentionKernel attention_on(const GpuSpec& gpu, AttentionKernel asked) {
   return capability == kHopper || capability == kBlackwell ? AttentionKernel::cudnn : AttentionKernel::flash2;
 }
 
+bool runs_persistent_kernels(MathType math, const Calibration& calibration) {
+  constexpr int kFewestMultiprocessors = 98;
+  const auto& models = calibration.models[index_of_family<PersistentRecurrentFamily>()];
+  return models[index_of(math)].block != nullptr && calibration.gpu->sm_count >= kFewestMultiprocessors;
+}
+
 const FamilyModel* model_of_kernel(const Kernel& kernel, double batch, MathType math,
                                    const Calibration& calibration) {
   if (kernel.kind == KernelKind::transfer) return nullptr;
-  const std::size_t family = family_of(kernel, batch, *calibration.gpu);
+  const std::size_t family = family_of(kernel, batch, math, calibration);
   if (family == kFamilyCount) return nullptr;  // memory-efficient attention
   const FamilyModel& model = calibration.models[family][index_of(math)];
   const bool is_attention = std::holds_alternative<AttentionShape>(kernel.shape);

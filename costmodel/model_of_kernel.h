@@ -2,6 +2,7 @@
 #pragma once
 
 #include "costmodel/calibration.h"
+#include "costmodel/families/families.h"
 #include "graphs/kernel.h"
 
 namespace tbdsim {
@@ -12,6 +13,23 @@ namespace tbdsim {
 // check_flash_attention_hardware_support; PyTorch 2.11 on an H100 runs cuDNN's kernels in every step of half
 // precision (calibrate/records/h100_sxm/step_kernels.csv.gz).
 [[nodiscard]] AttentionKernel attention_on(const GpuSpec& gpu, AttentionKernel asked);
+
+// True where the time of a recurrent layer is that of one kernel for all steps: the profile has such kernels,
+// and the GPU has the multiprocessors that hold the weights of 1,024 units (98: PyTorch, RNN.cpp,
+// use_persist_device_heuristics).
+[[nodiscard]] bool runs_persistent_kernels(MathType math, const Calibration& calibration);
+
+// True for the family whose model gives the call's time on the GPU.
+template <class Family>
+[[nodiscard]] bool gives_time(const typename Family::Call& call, MathType math,
+                              const Calibration& calibration) {
+  if constexpr (std::is_same_v<typename Family::Call, RecurrentCall>) {
+    const bool persistent = fits_persistent_kernel(call) && runs_persistent_kernels(math, calibration);
+    return persistent == Family::persistent;
+  } else {
+    return belongs_to<Family>(call);
+  }
+}
 
 // The model of the kernel's family in the arithmetic it is computed in (KernelCost::math); null where its
 // time comes from the roofline.

@@ -14,6 +14,7 @@
 #include "costmodel/calibration.h"
 #include "costmodel/families/families.h"
 #include "costmodel/families/physical_limit.h"
+#include "costmodel/model_of_kernel.h"
 #include "costmodel/profile/generation.h"
 #include "costmodel/profile/profile.h"
 #include "costmodel/residuals/residual_index.h"
@@ -68,7 +69,7 @@ std::optional<double> seconds_of(const Call& call, const Calibration& calibratio
   std::optional<double> seconds;
   for_each_family([&]<class Family>(FamilyTag<Family>) {
     const auto* mine = std::get_if<typename Family::Call>(&call);
-    if (mine == nullptr || !belongs_to<Family>(*mine)) return false;
+    if (mine == nullptr || !gives_time<Family>(*mine, math, calibration)) return false;
     seconds = seconds_of<Family>(*mine, calibration, math);
     return true;
   });

@@ -36,6 +36,16 @@ bool holds_copies(const Record& record) {
   return record.op == "conv" && on_tensor_cores && record.shape.groups <= 1;
 }
 
+// True for the family of the kernel that the record is of: where records name an algorithm, it says whether a
+// recurrent layer ran as one persistent kernel.
+template <class Family>
+bool describes(const Record& record, const typename Family::Call& call) {
+  if constexpr (std::is_same_v<typename Family::Call, RecurrentCall>) {
+    if (record.algorithm == "STANDARD") return !Family::persistent;
+  }
+  return belongs_to<Family>(call);
+}
+
 }  // namespace
 
 template <class Family>
@@ -44,7 +54,7 @@ std::vector<Sample<Family>> samples_of(std::span<const Record> records, const Gp
   for (const Record& record : records) {
     const auto call = call_of(record);
     const auto* mine = call ? std::get_if<typename Family::Call>(&*call) : nullptr;
-    if (mine == nullptr || !belongs_to<Family>(*mine) || holds_copies(record)) continue;
+    if (mine == nullptr || !describes<Family>(record, *mine) || holds_copies(record)) continue;
     const GpuSpec& gpu = spec_of(gpus, record);
     const MathType math = *math_of(record);
     if (!offers(gpu, math)) continue;

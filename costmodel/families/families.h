@@ -10,6 +10,7 @@
 #include "costmodel/families/family_names.h"
 #include "costmodel/families/gemm.h"
 #include "costmodel/families/grouped_gemm.h"
+#include "costmodel/families/persistent_recurrent.h"
 #include "costmodel/families/recurrent.h"
 #include "costmodel/families/stream.h"
 
@@ -20,6 +21,7 @@
   X(GroupedGemmFamily)            \
   X(ConvFamily)                   \
   X(RecurrentFamily)              \
+  X(PersistentRecurrentFamily)    \
   X(StreamFamily)                 \
   X(FlashAttention2Family)        \
   X(FlashAttention3Family)        \
@@ -38,19 +40,21 @@ template <class Visit>
 constexpr bool for_each_family(Visit visit) {
   const auto fold = [&]<class... Family>(FamilyTag<Family>... tags) { return (visit(tags) || ...); };
   return fold(FamilyTag<GemmFamily>{}, FamilyTag<BatchedGemmFamily>{}, FamilyTag<GroupedGemmFamily>{},
-              FamilyTag<ConvFamily>{}, FamilyTag<RecurrentFamily>{}, FamilyTag<StreamFamily>{},
-              FamilyTag<FlashAttention2Family>{}, FamilyTag<FlashAttention3Family>{},
-              FamilyTag<CudnnAttentionFamily>{});
+              FamilyTag<ConvFamily>{}, FamilyTag<RecurrentFamily>{}, FamilyTag<PersistentRecurrentFamily>{},
+              FamilyTag<StreamFamily>{}, FamilyTag<FlashAttention2Family>{},
+              FamilyTag<FlashAttention3Family>{}, FamilyTag<CudnnAttentionFamily>{});
 }
 
-// GEMMs of more than one matrix are BatchedGemmFamily's, those of experts GroupedGemmFamily's; an attention
-// is its library's.
+// GEMMs of more than one matrix are BatchedGemmFamily's, those of experts GroupedGemmFamily's; recurrent
+// layers in one kernel PersistentRecurrentFamily's; an attention is its library's.
 template <class Family>
 [[nodiscard]] bool belongs_to(const typename Family::Call& call) {
   if constexpr (std::is_same_v<Family, GroupedGemmFamily>) {
     return call.grouped;
   } else if constexpr (std::is_same_v<typename Family::Call, GemmCall>) {
     return !call.grouped && (call.batch > 1) == Family::batched;
+  } else if constexpr (std::is_same_v<typename Family::Call, RecurrentCall>) {
+    return fits_persistent_kernel(call) == Family::persistent;
   } else if constexpr (std::is_same_v<typename Family::Call, AttentionCall>) {
     return call.kernel == Family::kernel;
   } else {

@@ -7,8 +7,8 @@
 
 namespace tbdsim {
 
-inline constexpr std::array<std::string_view, 9> kFamilyNames = {
-    "gemm",   "batched_gemm",      "grouped_gemm",      "convolution",    "recurrent",
+inline constexpr std::array<std::string_view, 10> kFamilyNames = {
+    "gemm",   "batched_gemm",      "grouped_gemm",      "convolution",    "recurrent", "persistent_recurrent",
     "stream", "flash_attention_2", "flash_attention_3", "cudnn_attention"};
 inline constexpr std::size_t kFamilyCount = kFamilyNames.size();
 

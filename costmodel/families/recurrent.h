@@ -34,6 +34,7 @@ struct RecurrentFamily {
   using Call = RecurrentCall;
   using Sizes = Call;
   static constexpr std::string_view name = "recurrent";
+  static constexpr bool persistent = false;
   enum : std::size_t {
     kForward,
     kBackward,
