@@ -1,4 +1,4 @@
-"""Results of operators whose size depends on the data, as large as they can be: as if every condition held."""
+"""Results of operators whose size depends on the data, as large as they can be, as if every condition held, or a share of that."""
 
 from __future__ import annotations
 
@@ -41,10 +41,14 @@ _RESULTS: dict[str, Callable[..., Any]] = {
 }
 
 
-def largest_result(operator: Any, args: Any, kwargs: Any) -> Any:
-    """Returns the largest result; None for an operator of which it is not known here."""
+def largest_result(operator: Any, share: float, args: Any, kwargs: Any) -> Any:
+    """Returns the largest result, of `share` of its rows; None for an operator of which it is not known here. What `unique` gives has
+    all rows, since each number has its place among them."""
     result = _RESULTS.get(str(operator))
-    return None if result is None else result(*args, **kwargs)
+    if result is None:
+        return None
+    largest = result(*args, **kwargs)
+    return largest[: round(share * largest.shape[0])].clone() if isinstance(largest, torch.Tensor) and share < 1 else largest
 
 
 def with_places(operator: Any, args: Any) -> Any:

@@ -34,8 +34,11 @@ def failing(function: Callable[[nn.Module, torch.Tensor], torch.Tensor]) -> str:
 @pytest.mark.parametrize(
     "function, operator, reason",
     [
-        (lambda self, x: x * int(x.sum().item()), "aten._local_scalar_dense", "the step then decides"),
-        (lambda self, x: x * float(x.detach().sum()), "aten._local_scalar_dense", "move `float(tensor)`"),
+        (lambda self, x: x * int(x.sum().item()), "aten._local_scalar_dense", "the step then counts"),
+        (lambda self, x: x * int(x.detach().sum()), "aten._local_scalar_dense", "move `int(tensor)`"),
+        (lambda self, x: x if x.sum().item() < 50 else -x, "aten.neg", "decides by a number that it reads from the GPU: aten._local"),
+        (lambda self, x: x if float(x.sum()) < 50 else -x, "aten.neg", "decides by a number that it reads from the GPU: aten._local"),
+        (lambda self, x: x if float(x.sum().item()) < 50 else -x, "aten.neg", "decides by a number that it reads from the GPU: aten._local"),
         (lambda self, x: x if x.sum() > 0 else -x, "aten._local_scalar_dense", "`if tensor:`"),
         (lambda self, x: x[x > 0], "aten.nonzero", "depends on the data"),
         (lambda self, x: x.masked_select(x > 0), "aten.masked_select", "depends on the data"),

@@ -1,0 +1,151 @@
+"""What a step reads from the GPU: numbers that it prints or compares, checks of distributions, closures, line searches, shares."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import tbdsim
+from tbdsim.step import Step
+
+
+def names(step: Step) -> list[str]:
+    return [operator.name for operator in step.operators]
+
+
+def after(read: Callable[[torch.Tensor], object]) -> Callable[[int], Callable[[], None]]:
+    """Returns a step of a linear layer that hands its loss to `read` at the end."""
+
+    def train_step(batch: int) -> Callable[[], None]:
+        layer = nn.Linear(4, 2)
+        optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+        x = torch.empty(batch, 4)
+
+        def step() -> None:
+            loss = layer(x).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            read(loss.detach())
+
+        return step
+
+    return train_step
+
+
+@pytest.mark.parametrize("read", [float, lambda loss: loss.item() < 1e9, lambda loss: 1.0 if loss.item() else 0.0])
+def test_a_number_may_be_compared_where_the_step_runs_alike(read: Callable[[torch.Tensor], object]) -> None:
+    with pytest.warns(UserWarning, match=r"_local_scalar_dense.*for which 1, 0.001, 100 stand; the step runs alike"):
+        step = tbdsim.capture(after(read))
+    assert names(step).count("aten._local_scalar_dense.default") == 1 and len(step.warnings) == 1
+
+
+def test_a_number_that_is_printed_is_no_warning() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        step = tbdsim.capture(after(lambda loss: f"{loss.item() / 3:.2f}"))
+    assert names(step).count("aten._local_scalar_dense.default") == 1
+
+
+@pytest.mark.parametrize("read", [float, lambda loss: loss.item() < 1e9])
+def test_one_batch_cannot_tell_whether_a_number_decides(read: Callable[[torch.Tensor], object]) -> None:
+    with pytest.raises(tbdsim.CaptureError, match="_local_scalar_dense"):
+        tbdsim.capture(after(read), batches=[4])
+
+
+def test_arguments_of_distributions_are_valid() -> None:
+    class Policy(nn.Linear):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            chosen = torch.distributions.Categorical(logits=super().forward(x))
+            return -chosen.log_prob(chosen.sample()).mean()
+
+    step = tbdsim.capture(Policy(4, 3), torch.empty(1, 4))
+    assert not step.warnings
+    assert names(step).count("aten._local_scalar_dense.default") == 2  # the logits, the sample
+
+
+@pytest.mark.parametrize("search, evaluations", [(None, 5), ("strong_wolfe", 1 + 5)])
+def test_lbfgs_makes_all_its_iterations(search: str | None, evaluations: int) -> None:
+    """The loss is evaluated once before the iterations, and in each of the five but, without a line search, the last."""
+
+    def train_step(batch: int) -> Callable[[], object]:
+        layer = nn.Linear(4, 2)
+        optimizer = torch.optim.LBFGS(layer.parameters(), max_iter=5, max_eval=100, line_search_fn=search)
+        x = torch.empty(batch, 4)
+
+        def closure() -> torch.Tensor:
+            optimizer.zero_grad()
+            loss = layer(x).square().mean()
+            loss.backward()
+            return loss
+
+        return lambda: optimizer.step(closure)
+
+    with pytest.warns(UserWarning):
+        step = tbdsim.capture(train_step)
+    phases = [operator.phase for operator in step.operators if operator.name == "aten.addmm.default"]
+    assert phases == ["forward"] * evaluations
+    assert any("line search" in warning for warning in step.warnings) == (search is not None)
+    assert torch.optim.LBFGS(nn.Linear(2, 2).parameters()).param_groups[0]["tolerance_grad"] == 1e-7
+
+
+def test_a_share_of_the_largest_size() -> None:
+    """Two of four samples' eight places each: half of eight times the batch."""
+
+    class Expert(nn.Linear):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            (chosen,) = torch.where(x[..., 0].flatten() > 0)
+            return super().forward(x.flatten(0, 1)[chosen]).sum()
+
+    with pytest.warns(UserWarning, match="0.5 of the largest is recorded"):
+        step = tbdsim.capture(Expert(4, 3), torch.empty(1, 8, 4), largest_sizes=0.5)
+    (product,) = [operator for operator in step.operators if operator.name == "aten.addmm.default"]
+    assert [tuple(size) if not isinstance(size, int) else size for size in step.tensors[product.outputs[0]].shape] == [(0, 4), 3]
+    with pytest.raises(ValueError, match="largest_sizes is 2: expected True, False, or a share between 0 and 1"):
+        tbdsim.capture(Expert(4, 3), torch.empty(1, 8, 4), largest_sizes=2)
+
+
+class Rows(torch.utils.data.Dataset[tuple[torch.Tensor, int]]):
+    def __len__(self) -> int:
+        return 40
+
+    def __getitem__(self, i: int) -> tuple[torch.Tensor, int]:
+        return torch.zeros(4), i % 2
+
+
+@pytest.mark.parametrize("pinned", [False, True])
+@pytest.mark.filterwarnings("error")
+def test_a_data_loader_works_on_the_host(pinned: bool) -> None:
+    def train_step(batch: int) -> Callable[[], None]:
+        layer = nn.Linear(4, 2)
+        rows: Iterator[list[torch.Tensor]] = iter(torch.utils.data.DataLoader(Rows(), batch, shuffle=True, pin_memory=pinned))
+
+        def step() -> None:
+            x, y = next(rows)
+            F.cross_entropy(layer(x.cuda(non_blocking=True)), y.cuda()).backward()
+
+        return step
+
+    step = tbdsim.capture(train_step)
+    copies = [operator for operator in step.operators if operator.name == "aten._to_copy.default"]
+    assert [step.tensors[operator.outputs[0]].dtype for operator in copies] == ["f32", "i64"]
+
+
+def test_attention_of_nested_tensors_is_an_error() -> None:
+    def train_step(batch: int) -> Callable[[], None]:
+        layer = nn.Linear(8, 8)
+        rows = [torch.empty(3 + i, 8) for i in range(batch)]
+
+        def step() -> None:
+            x = layer(torch.nested.nested_tensor(rows, layout=torch.jagged)).unflatten(-1, (2, 4)).transpose(1, 2)
+            F.scaled_dot_product_attention(x, x, x).values().mean().backward()
+
+        return step
+
+    with pytest.raises(tbdsim.CaptureError, match="nested tensors.*pad the sequences"):
+        tbdsim.capture(train_step)
