@@ -67,8 +67,8 @@ def capture(
     gradient_scaler: scales the loss; None: where the precision is "fp16".
     clip_norm: clips the norm of all gradients to this.
     set_to_none: whether zeroed gradients are freed, PyTorch's default since 2.0, or filled with zeros.
-    assumed_value: what `.item()`, `if tensor:` and the like give, each with a warning; None: they are errors, but for `.item()` and
-        `float(tensor)` of a number that is printed, added up, or compared where the step runs alike for different numbers.
+    assumed_value: what `.item()`, `if tensor:` and the like give, each with a warning; None: they are errors, but for `.item()`,
+        `float(tensor)` and `.cpu()` of numbers that are printed, added up, kept, or compared where the step runs alike for different ones.
     largest_sizes: what `nonzero`, indexing by a condition and non-maximum suppression give is as large as it can be, each with a
         warning; a number between 0 and 1: that share of it, as 0.25 where each of four experts gets a quarter; False: they are errors.
     name, title: of the model, for tables; by default the class.
@@ -98,8 +98,7 @@ def capture(
         if read:
             raise CaptureError(f"{error}; or the step decides by a number that it reads from the GPU: {read[0]}") from error
         raise
-    numbers = ", ".join(f"{number:g}" for number in STAND_INS)
-    alike = [f"{where}: it reads a number from the GPU, for which {numbers} stand; the step runs alike with each" for where in read]
+    alike = [f"{where}: it reads numbers from the GPU; others stand for them in each recording, and the step runs alike" for where in read]
     kind = recordings[0].modules[0][1]
     found_sample, found_length = _sample(training, batches[0])
     return Step(

@@ -70,6 +70,11 @@ def _float(recorder: Recorder) -> Any:
     return _read(recorder, "__float__", lambda: float.__float__(recorder.read_number(may_decide=True)))
 
 
+def _format(self: torch.Tensor, form: str) -> str:
+    """Returns a tensor as text; PyTorch's own `__format__` reads a number of the GPU as `.item()` does, but none of "meta"."""
+    return self.detach().item().__format__(form) if self.dim() == 0 else object.__format__(self, form)
+
+
 def _valid(recorder: Recorder, function: Any) -> Any:
     """Returns a function of `torch.distributions` that asks whether arguments or samples are valid: they are."""
 
@@ -117,6 +122,7 @@ def reads_answered(recorder: Recorder) -> Iterator[None]:
         stack.enter_context(replaced(averaged, "update_parameters", _update_average(recorder)))
         stack.enter_context(replaced(torch.Tensor, "item", _read(recorder, "item", lambda: recorder.read_number(may_decide=False))))
         stack.enter_context(replaced(torch.Tensor, "__float__", _float(recorder)))
+        stack.enter_context(replaced(torch.Tensor, "__format__", _format))
         stack.enter_context(replaced(torch.optim.LBFGS, "step", _all_iterations(torch.optim.LBFGS.step)))
         stack.enter_context(replaced(import_module("torch.optim.lbfgs"), "_strong_wolfe", _first_trial(recorder)))
         for name in ("__init__", "_validate_sample"):

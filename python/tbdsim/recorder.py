@@ -234,10 +234,16 @@ class Recorder(TorchDispatchMode):
         return value
 
     def _copy_to_host(self, operator: Any, tensor: torch.Tensor, kwargs: dict[str, Any]) -> torch.Tensor:
-        """Returns a tensor on the host, with the values where they are known, else filled with the assumed one."""
+        """Returns a tensor on the host, with the values where they are known, else filled with the assumed one or a stand-in."""
         numbers = self._known.numbers_of(tensor)
         if numbers is not None:
             return numbers.to(kwargs.get("dtype") or tensor.dtype, copy=True)
+        if self._stand_in is not None:
+            self._compared(self._where(operator))  # perhaps, later: ordinary numbers do not tell
+            value: float | int = self._stand_in
+            if not tensor.is_floating_point():
+                value = STAND_INS.index(value) + (tensor.dtype != torch.bool)  # 1, 2, 3; False, True, True
+            return torch.full(tensor.shape, value, dtype=kwargs.get("dtype") or tensor.dtype, device="cpu")
         if self._assumed is None:
             raise self._error(
                 operator,

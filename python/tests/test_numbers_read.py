@@ -40,7 +40,7 @@ def after(read: Callable[[torch.Tensor], object]) -> Callable[[int], Callable[[]
 
 @pytest.mark.parametrize("read", [float, lambda loss: loss.item() < 1e9, lambda loss: 1.0 if loss.item() else 0.0])
 def test_a_number_may_be_compared_where_the_step_runs_alike(read: Callable[[torch.Tensor], object]) -> None:
-    with pytest.warns(UserWarning, match=r"_local_scalar_dense.*for which 1, 0.001, 100 stand; the step runs alike"):
+    with pytest.warns(UserWarning, match=r"_local_scalar_dense.*others stand for them in each recording, and the step runs alike"):
         step = tbdsim.capture(after(read))
     assert names(step).count("aten._local_scalar_dense.default") == 1 and len(step.warnings) == 1
 
@@ -149,3 +149,27 @@ def test_attention_of_nested_tensors_is_an_error() -> None:
 
     with pytest.raises(tbdsim.CaptureError, match="nested tensors.*pad the sequences"):
         tbdsim.capture(train_step)
+
+
+@pytest.mark.parametrize("read", [lambda loss: loss.cpu().numpy(), lambda loss: loss.cpu().tolist(), lambda loss: loss.to("cpu")])
+def test_numbers_may_be_copied_to_the_host_where_the_step_runs_alike(read: Callable[[torch.Tensor], object]) -> None:
+    with pytest.warns(UserWarning, match=r"aten._to_copy.*others stand for them in each recording, and the step runs alike"):
+        step = tbdsim.capture(after(read))
+    assert len(step.warnings) == 1
+
+
+def test_sizes_that_are_copied_to_the_host_decide() -> None:
+    class Cut(nn.Linear):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            longest = (super().forward(x) > 0).sum(-1).max().cpu()
+            return super().forward(x)[:, : int(longest)].sum()
+
+    with pytest.raises(tbdsim.CaptureError, match="slice.*decides by a number that it reads from the GPU: aten._to_copy"):
+        tbdsim.capture(Cut(8, 8), torch.empty(1, 8))
+
+
+def test_a_number_is_printed_without_item() -> None:
+    printed: list[str] = []
+    step = tbdsim.capture(after(lambda loss: printed.append(f"{loss:.2f}")))
+    assert not step.warnings and printed[0] == "1.00"
+    assert names(step).count("aten._local_scalar_dense.default") == 1
