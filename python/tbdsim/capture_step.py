@@ -88,9 +88,11 @@ def capture(
     options = Options(loss, optimizer, precision, channels_last, batch_axis, targets, gradient_scaler, clip_norm, set_to_none)
     with cuda_environment():
         own = inputs is None and not isinstance(model, torch.nn.Module)
-        training = None if own else ModelTraining(model, inputs, options)
+        values = Values(KnownValues(), assumed_value, largest_sizes)
+        with ValuesFollowed(values.known, values.assumed_value):
+            training = None if own else ModelTraining(model, inputs, options)
         build, module = (_on_meta(model), None) if training is None else (training, training.model)
-        recordings = _record(build, module, batches, Values(KnownValues(), assumed_value, largest_sizes))
+        recordings = _record(build, module, batches, values)
     read = list(dict.fromkeys(where for recording in recordings for where in recording.read))
     try:
         merged = merge(recordings, batches)

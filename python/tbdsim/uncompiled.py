@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, NoReturn
+from typing import Any
 
 import torch
 
@@ -23,11 +23,14 @@ def _graphed_as_it_is(callables: Any, *_: Any, **__: Any) -> Any:
     return callables
 
 
-def _no_graph(*_: Any, **__: Any) -> NoReturn:
-    raise CaptureError(
-        "torch.cuda.CUDAGraph: a graph runs no operators that could be recorded; capture the step as it runs without one, and predict it "
-        "with `--framework pytorch_compiled_graphs`"
-    )
+class _NoGraph:
+    """Stands for `torch.cuda.CUDAGraph` and `torch.cuda.graph`: a class, since annotations of libraries name both."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        raise CaptureError(
+            "torch.cuda.CUDAGraph: a graph runs no operators that could be recorded; capture the step as it runs without one, and predict "
+            "it with `--framework pytorch_compiled_graphs`"
+        )
 
 
 @contextmanager
@@ -38,7 +41,7 @@ def uncompiled() -> Iterator[None]:
         stack.enter_context(replaced(torch.nn.Module, "compile", lambda *_, **__: None))
         stack.enter_context(replaced(torch.cuda, "make_graphed_callables", _graphed_as_it_is))
         for name in ("CUDAGraph", "graph"):
-            stack.enter_context(replaced(torch.cuda, name, _no_graph))
+            stack.enter_context(replaced(torch.cuda, name, _NoGraph))
         if "torch._dynamo" in sys.modules:  # importing it takes longer than a capture
             stack.enter_context(torch.compiler.set_stance("force_eager"))
         yield

@@ -173,3 +173,24 @@ def test_a_number_is_printed_without_item() -> None:
     step = tbdsim.capture(after(lambda loss: printed.append(f"{loss:.2f}")))
     assert not step.warnings and printed[0] == "1.00"
     assert names(step).count("aten._local_scalar_dense.default") == 1
+
+
+@pytest.mark.parametrize("channels", [False, True])
+def test_numbers_are_rounded_as_if_quantized(channels: bool) -> None:
+    quantization = pytest.importorskip("torch.ao.quantization")
+
+    class Rounded(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc = nn.Linear(4, 2)
+            observer = quantization.MovingAveragePerChannelMinMaxObserver if channels else quantization.MovingAverageMinMaxObserver
+            options = {"qscheme": torch.per_channel_symmetric, "dtype": torch.qint8} if channels else {}
+            self.rounded = quantization.FakeQuantize(observer, -128 if channels else 0, 127 if channels else 255, **options)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return F.linear(x, self.rounded(self.fc.weight)).sum()
+
+    with pytest.warns(UserWarning):
+        step = tbdsim.capture(Rounded, torch.empty(1, 4), assumed_value=0)
+    (rounding,) = [operator for operator in step.operators if "fake_quantize" in operator.name]
+    assert [step.tensors[output].dtype for output in rounding.outputs] == ["f32", "bool"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable
 from contextlib import nullcontext
 
@@ -173,7 +174,9 @@ def test_a_batch_that_is_copied_after_the_backward_pass_ends_the_update(shape: t
 
 def test_a_cuda_graph_is_an_error_and_graphed_callables_are_what_they_are() -> None:
     def graphed(model: nn.Module, optimizer: torch.optim.Optimizer, inputs: torch.Tensor) -> None:
-        with torch.cuda.graph(torch.cuda.CUDAGraph()):
+        graph: torch.cuda.CUDAGraph | None = None
+        assert isinstance(torch.cuda.CUDAGraph | None, types.UnionType)  # as annotations of libraries that are imported in a step
+        with torch.cuda.graph(graph or torch.cuda.CUDAGraph()):
             plain(model, optimizer, inputs)
 
     with pytest.raises(tbdsim.CaptureError, match="pytorch_compiled_graphs"):
