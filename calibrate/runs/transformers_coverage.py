@@ -89,7 +89,9 @@ def captured(task, configuration, model):
             made = change(configuration())
             inputs = inputs_of(task, made, labels)
             return tbdsim.capture(lambda: model(made), inputs, optimizer="adamw", precision="bf16")
-        except Exception as error:  # noqa: PERF203
+        except TimeoutError:
+            raise
+        except Exception as error:
             first = error if change is shortened and labels == 32 else first
     raise first
 

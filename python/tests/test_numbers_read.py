@@ -61,7 +61,7 @@ def test_one_batch_cannot_tell_whether_a_number_decides(read: Callable[[torch.Te
 def test_arguments_of_distributions_are_valid() -> None:
     class Policy(nn.Linear):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            chosen = torch.distributions.Categorical(logits=super().forward(x))
+            chosen = torch.distributions.Categorical(logits=super().forward(x), validate_args=True)
             return -chosen.log_prob(chosen.sample()).mean()
 
     step = tbdsim.capture(Policy(4, 3), torch.empty(1, 4))
