@@ -63,11 +63,11 @@ def _read(recorder: Recorder, name: str, stand_in: Callable[[], Any]) -> Any:
     return read
 
 
-def _float(recorder: Recorder) -> Any:
-    """Returns `Tensor.__float__`. An ordinary number does not tell when it is compared: reading it counts as that."""
+def _ordinary(recorder: Recorder, name: str, kind: Callable[[Any], Any]) -> Any:
+    """Returns `Tensor.__float__` or `__int__`. An ordinary number does not tell when it is compared: reading it counts as that."""
     if not recorder.can_tell:  # what PyTorch's own gives is an error
-        return torch.Tensor.__float__
-    return _read(recorder, "__float__", lambda: float.__float__(recorder.read_number(may_decide=True)))
+        return getattr(torch.Tensor, name)
+    return _read(recorder, name, lambda: kind(recorder.read_number(may_decide=True)))
 
 
 def _format(self: torch.Tensor, form: str) -> str:
@@ -121,7 +121,8 @@ def reads_answered(recorder: Recorder) -> Iterator[None]:
         stack.enter_context(replaced(torch.amp.GradScaler, "_maybe_opt_step", _step_unless_infinite(recorder)))
         stack.enter_context(replaced(averaged, "update_parameters", _update_average(recorder)))
         stack.enter_context(replaced(torch.Tensor, "item", _read(recorder, "item", lambda: recorder.read_number(may_decide=False))))
-        stack.enter_context(replaced(torch.Tensor, "__float__", _float(recorder)))
+        for name, kind in (("__float__", float), ("__int__", int)):
+            stack.enter_context(replaced(torch.Tensor, name, _ordinary(recorder, name, kind)))
         stack.enter_context(replaced(torch.Tensor, "__format__", _format))
         stack.enter_context(replaced(torch.optim.LBFGS, "step", _all_iterations(torch.optim.LBFGS.step)))
         stack.enter_context(replaced(import_module("torch.optim.lbfgs"), "_strong_wolfe", _first_trial(recorder)))

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
-
-from .errors import CaptureError
+from typing import Any
 
 #: Numbers that stand for one that is read, one in each recording in turn. A step that runs alike with all of them does not decide by it.
 STAND_INS = (1.0, 0.001, 100.0)
 
 
+def whole_stand_in(number: float) -> int:
+    """Returns the whole number for one of STAND_INS: 1, 2, 3, of which no size can be a + b x batch at batches of 2, 3 and 5."""
+    return STAND_INS.index(number) + 1
+
+
 class ReadNumber(float):
-    """What `tensor.item()` gives in a capture: it can be handed on, printed, added up and averaged. To compare it tells `compared`
-    where it was read; to count by it is an error that names the place."""
+    """What `tensor.item()` gives in a capture: it can be handed on, printed, added up and averaged. To compare it, or to make another
+    number of it, tells `compared` where it was read."""
 
     where: str
     compared: Callable[[str], None]
@@ -23,14 +26,15 @@ class ReadNumber(float):
         number.where, number.compared = where, compared
         return number
 
-    def _counts(self, *_: Any) -> NoReturn:
-        raise CaptureError(
-            f"{self.where}: it reads a number from the GPU by which the step then counts, and a capture has none: leave that out of "
-            "the step, or give `assumed_value`"
-        )
+    def _whole(self) -> int:
+        self.compared(self.where)
+        return whole_stand_in(super().__float__())
 
-    __int__ = __index__ = __round__ = __trunc__ = __floor__ = __ceil__ = _counts
+    __int__ = __index__ = __trunc__ = __floor__ = __ceil__ = _whole
     __hash__ = float.__hash__
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return self._whole() if digits is None else self
 
     def __lt__(self, other: float) -> bool:
         self.compared(self.where)

@@ -14,7 +14,7 @@ from .errors import CaptureError
 from .known_values import KnownValues, made_of_parts, on_meta, tensors_in, written_tensors
 from .largest_sizes import is_mask, largest_result, with_places
 from .modules import Modules
-from .read_number import STAND_INS, ReadNumber
+from .read_number import STAND_INS, ReadNumber, whole_stand_in
 from .recording import Dtype, OperatorRecord, Recording, TensorUse
 from .shapes import Shapes
 from .storages import DTYPES, Storages
@@ -225,7 +225,7 @@ class Recorder(TorchDispatchMode):
         if assumed is None:
             raise self._error(
                 operator,
-                "it reads a value from the GPU, and a capture has none: move `int(tensor)`, `if tensor:` and the like "
+                "it reads a value from the GPU, and a capture has none: move `if tensor:` and the like "
                 "out of the step, or give `assumed_value`",
             )
         value = bool(assumed) if tensor.dtype == torch.bool else assumed
@@ -242,7 +242,7 @@ class Recorder(TorchDispatchMode):
             self._compared(self._where(operator))  # perhaps, later: ordinary numbers do not tell
             value: float | int = self._stand_in
             if not tensor.is_floating_point():
-                value = STAND_INS.index(value) + (tensor.dtype != torch.bool)  # 1, 2, 3; False, True, True
+                value = whole_stand_in(value) - (tensor.dtype == torch.bool)  # False, True, True
             return torch.full(tensor.shape, value, dtype=kwargs.get("dtype") or tensor.dtype, device="cpu")
         if self._assumed is None:
             raise self._error(

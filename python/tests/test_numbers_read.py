@@ -38,7 +38,7 @@ def after(read: Callable[[torch.Tensor], object]) -> Callable[[int], Callable[[]
     return train_step
 
 
-@pytest.mark.parametrize("read", [float, lambda loss: loss.item() < 1e9, lambda loss: 1.0 if loss.item() else 0.0])
+@pytest.mark.parametrize("read", [float, int, lambda loss: loss.item() < 1e9, lambda loss: 1.0 if loss.item() else 0.0])
 def test_a_number_may_be_compared_where_the_step_runs_alike(read: Callable[[torch.Tensor], object]) -> None:
     with pytest.warns(UserWarning, match=r"_local_scalar_dense.*others stand for them in each recording, and the step runs alike"):
         step = tbdsim.capture(after(read))
@@ -48,11 +48,11 @@ def test_a_number_may_be_compared_where_the_step_runs_alike(read: Callable[[torc
 def test_a_number_that_is_printed_is_no_warning() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        step = tbdsim.capture(after(lambda loss: f"{loss.item() / 3:.2f}"))
+        step = tbdsim.capture(after(lambda loss: f"{round(loss.item() / 3, 4):.2f}"))
     assert names(step).count("aten._local_scalar_dense.default") == 1
 
 
-@pytest.mark.parametrize("read", [float, lambda loss: loss.item() < 1e9])
+@pytest.mark.parametrize("read", [float, int, lambda loss: loss.item() < 1e9])
 def test_one_batch_cannot_tell_whether_a_number_decides(read: Callable[[torch.Tensor], object]) -> None:
     with pytest.raises(tbdsim.CaptureError, match="_local_scalar_dense"):
         tbdsim.capture(after(read), batches=[4])
@@ -194,3 +194,15 @@ def test_numbers_are_rounded_as_if_quantized(channels: bool) -> None:
         step = tbdsim.capture(Rounded, torch.empty(1, 4), assumed_value=0)
     (rounding,) = [operator for operator in step.operators if "fake_quantize" in operator.name]
     assert [step.tensors[output].dtype for output in rounding.outputs] == ["f32", "bool"]
+
+
+def test_classes_are_counted() -> None:
+    class Counted(nn.Linear):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y = super().forward(x)
+            return y.sum() + torch.bincount(y.argmax(1), minlength=3).sum()
+
+    with pytest.warns(UserWarning, match="aten.bincount.*the largest is recorded"):
+        step = tbdsim.capture(Counted(4, 3), torch.empty(1, 4), largest_sizes=True)
+    (counts,) = [operator for operator in step.operators if operator.name == "aten.bincount.default"]
+    assert step.tensors[counts.outputs[0]].shape == (3,)
