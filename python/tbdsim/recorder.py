@@ -277,6 +277,8 @@ class Recorder(TorchDispatchMode):
                 reason = str(error).strip().split("\n")[0]
                 if "CPU" in reason:  # such as lengths of sequences that are packed
                     reason += "; make what the host reads on it: `device=\"cpu\"`"
+                if self._read:
+                    reason += f"; or the step decides by a number that it reads from the GPU: {self._read[-1]}"
             raise self._error(operator, reason) from error
 
     def read_number(self, may_decide: bool) -> ReadNumber:

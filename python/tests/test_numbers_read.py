@@ -206,3 +206,12 @@ def test_classes_are_counted() -> None:
         step = tbdsim.capture(Counted(4, 3), torch.empty(1, 4), largest_sizes=True)
     (counts,) = [operator for operator in step.operators if operator.name == "aten.bincount.default"]
     assert step.tensors[counts.outputs[0]].shape == (3,)
+
+
+def test_parts_whose_sizes_are_read_name_the_place() -> None:
+    class Parts(nn.Linear):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return super().forward(x).split((x > 0).sum(1)[:2].tolist(), 1)[0].sum()
+
+    with pytest.raises(tbdsim.CaptureError, match="split.*decides by a number that it reads from the GPU: aten._to_copy"):
+        tbdsim.capture(Parts(4, 4), torch.empty(1, 4))
