@@ -51,26 +51,28 @@ def shortened(configuration):
             with suppress(Exception):
                 setattr(configuration, name, list(getattr(configuration, name))[: configuration.num_hidden_layers])
     for name in ("eos_token_id", "pad_token_id", "decoder_start_token_id"):
-        if hasattr(configuration, name) and not isinstance(getattr(configuration, name), int):
+        if not isinstance(getattr(configuration, name, None), int) and (hasattr(configuration, name) or "decoder" in name):
             setattr(configuration, name, 0)
     if hasattr(configuration, "use_cache"):
         configuration.use_cache = False
     return configuration
 
 
-def inputs_of(task, configuration):
-    """The usual inputs of a task, with labels."""
+def inputs_of(task, configuration, labels=32):
+    """The usual inputs of a task, with labels, of a translator that many."""
     tokens = lambda length: torch.zeros(1, length, dtype=torch.long)
     if task in ("causal", "masked"):
         return {"input_ids": tokens(64), "labels": tokens(64)}
     if task == "seq2seq":
-        return {"input_ids": tokens(64), "labels": tokens(32)}
+        return {"input_ids": tokens(64), "labels": tokens(labels)}
     if task == "image":
         size = getattr(configuration, "image_size", 224)
         size = size if isinstance(size, int) else 224
         return {"pixel_values": torch.zeros(1, 3, size, size), "labels": torch.zeros(1, dtype=torch.long)}
     if task == "segment":
-        return {"pixel_values": torch.zeros(1, 3, 512, 512), "labels": torch.zeros(1, 512, 512, dtype=torch.long)}
+        size = getattr(configuration, "image_size", 512)
+        size = size if isinstance(size, int) else 512
+        return {"pixel_values": torch.zeros(1, 3, size, size), "labels": torch.zeros(1, size, size, dtype=torch.long)}
     return {"input_values": torch.zeros(1, 16000), "labels": torch.zeros(1, dtype=torch.long)}
 
 
@@ -79,8 +81,19 @@ def late(*_):
 
 
 def captured(task, configuration, model):
-    short = shortened(configuration())
-    return tbdsim.capture(lambda: model(short), inputs_of(task, short), optimizer="adamw", precision="bf16")
+    """The step of an architecture: shortened, or, where it does not take that, whole; of a translator that only decodes with as many
+    labels as tokens."""
+    tries = [(shortened, 32), (lambda whole: whole, 32), *([(shortened, 64)] if task == "seq2seq" else [])]
+    for change, labels in tries:
+        try:
+            made = change(configuration())
+            inputs = inputs_of(task, made, labels)
+            return tbdsim.capture(lambda: model(made), inputs, optimizer="adamw", precision="bf16")
+        except TimeoutError:
+            raise
+        except Exception as error:
+            first = error if change is shortened and labels == 32 else first
+    raise first
 
 
 def main():

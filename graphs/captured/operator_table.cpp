@@ -136,7 +136,12 @@ constexpr auto kRows = std::to_array<Row>({
      "bitwise_right_shift complex gcd native_channel_shuffle isin bucketize searchsorted"},
     {lower_elementwise, 4,
      "hardswish hardswish_backward binary_cross_entropy binary_cross_entropy_backward elu "
-     "elu_backward celu selu"},
+     "elu_backward celu selu fake_quantize_per_tensor_affine_cachemask "
+     "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams "
+     "fake_quantize_per_channel_affine_cachemask _fused_moving_avg_obs_fq_helper "
+     "_fake_quantize_learnable_per_tensor_affine _fake_quantize_learnable_per_channel_affine "
+     "_fake_quantize_learnable_per_tensor_affine_backward "
+     "_fake_quantize_learnable_per_channel_affine_backward"},
     {lower_elementwise, 8,
      "exp exp2 expm1 log log2 log10 log1p sigmoid tanh sin cos tan asin acos atan atan2 sinh "
      "cosh asinh acosh atanh erf erfc erfinv pow silu softplus softplus_backward logit "

@@ -15,6 +15,7 @@ from .losses import LossSource
 from .meta import map_tensors
 from .optimizers import OptimizerSource
 from .record import Trained, Values, record
+from .read_number import STAND_INS
 from .recording import Recording
 from .shapes import Shapes
 from .sizes import merge
@@ -39,7 +40,7 @@ def capture(
     clip_norm: float | None = None,
     set_to_none: bool = True,
     assumed_value: float | None = None,
-    largest_sizes: bool = False,
+    largest_sizes: bool | float = False,
     name: str = "",
     title: str = "",
     sample: str = "",
@@ -66,10 +67,10 @@ def capture(
     gradient_scaler: scales the loss; None: where the precision is "fp16".
     clip_norm: clips the norm of all gradients to this.
     set_to_none: whether zeroed gradients are freed, PyTorch's default since 2.0, or filled with zeros.
-    assumed_value: what `.item()`, `if tensor:` and the like give, each with a warning; None: they are errors, but for `.item()` of
-        a number that is only printed or added up.
+    assumed_value: what `.item()`, `if tensor:` and the like give, each with a warning; None: they are errors, but for `.item()`,
+        `float(tensor)` and `.cpu()` of numbers that are printed, added up, kept, or compared where the step runs alike for different ones.
     largest_sizes: what `nonzero`, indexing by a condition and non-maximum suppression give is as large as it can be, each with a
-        warning; False: they are errors.
+        warning; a number between 0 and 1: that share of it, as 0.25 where each of four experts gets a quarter; False: they are errors.
     name, title: of the model, for tables; by default the class.
     sample: what a batch counts, singular; "image" for four-dimensional inputs, "sequence" for token numbers, else "sample".
     length: tokens or frames of a sample, 0: none; by default the second size of token numbers.
@@ -82,13 +83,24 @@ def capture(
     batches = tuple(batches)
     if len(batches) in (0, 2) or len(set(batches)) != len(batches) or any(type(batch) is not int or batch < 1 for batch in batches):
         raise ValueError(f"batches is {batches}: expected three or more different whole numbers from 1, or one")
+    if not 0 <= largest_sizes <= 1:
+        raise ValueError(f"largest_sizes is {largest_sizes}: expected True, False, or a share between 0 and 1")
     options = Options(loss, optimizer, precision, channels_last, batch_axis, targets, gradient_scaler, clip_norm, set_to_none)
     with cuda_environment():
         own = inputs is None and not isinstance(model, torch.nn.Module)
-        training = None if own else ModelTraining(model, inputs, options)
+        values = Values(KnownValues(), assumed_value, largest_sizes)
+        with ValuesFollowed(values.known, values.assumed_value):
+            training = None if own else ModelTraining(model, inputs, options)
         build, module = (_on_meta(model), None) if training is None else (training, training.model)
-        recordings = _record(build, module, batches, Values(KnownValues(), assumed_value, largest_sizes))
-    merged = merge(recordings, batches)
+        recordings = _record(build, module, batches, values)
+    read = list(dict.fromkeys(where for recording in recordings for where in recording.read))
+    try:
+        merged = merge(recordings, batches)
+    except CaptureError as error:
+        if read:
+            raise CaptureError(f"{error}; or the step decides by a number that it reads from the GPU: {read[0]}") from error
+        raise
+    alike = [f"{where}: it reads numbers from the GPU; others stand for them in each recording, and the step runs alike" for where in read]
     kind = recordings[0].modules[0][1]
     found_sample, found_length = _sample(training, batches[0])
     return Step(
@@ -103,7 +115,7 @@ def capture(
         storages=merged.storages,
         tensors=merged.tensors,
         operators=merged.operators,
-        warnings=_warned([*(warning for recording in recordings for warning in recording.warnings), *merged.warnings]),
+        warnings=_warned([*(warning for recording in recordings for warning in recording.warnings), *alike, *merged.warnings]),
     )
 
 
@@ -113,8 +125,10 @@ def _record(
     """Returns a recording at each batch. A model that is new, as those of `train_step` are, is trained for a step first, so that
     gradients and state exist."""
     recordings: list[Recording] = []
+    may_compare = len(batches) > 1 and values.assumed_value is None
     shapes, trained = Shapes(), None
-    for batch in batches:
+    for i, batch in enumerate(batches):
+        values = values._replace(stand_in=STAND_INS[i % len(STAND_INS)] if may_compare else None)
         with ValuesFollowed(values.known, values.assumed_value):
             step = train_step(batch)
         if not callable(step):

@@ -13,6 +13,7 @@ from .errors import CaptureError
 from .replaced import replaced
 
 _CUDA = torch.device("cuda", 0)
+_ATTENTION = torch.nn.functional.scaled_dot_product_attention
 
 #: What a program is told of a tensor on "meta" by the attribute or method of that name.
 _TOLD: dict[Any, Any] = {torch.Tensor.device: _CUDA, torch.Tensor.is_cuda: True}
@@ -43,6 +44,10 @@ class CudaIsMeta(TorchFunctionMode):
             return _CUDA.index
         if function is torch.Tensor.pin_memory:
             return args[0]
+        if function is _ATTENTION and args and args[0].is_nested:
+            raise CaptureError(
+                "scaled_dot_product_attention of nested tensors: their lengths are values, and a capture has none; pad the sequences"
+            )
         kwargs = {name: _as_meta(value) for name, value in kwargs.items() if name != "pin_memory"}
         if function is torch.Tensor.cuda:
             return args[0].to("meta")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
@@ -16,9 +15,10 @@ from .cuda_module import one_gpu
 from .cuda_operators import AS_ONE
 from .errors import CaptureError
 from .flex_attention import flex_attention_as_one
+from .host_data import host_data
 from .meta_kernels import meta_kernels
+from .numbers_read import reads_answered
 from .one_process import one_process
-from .read_number import ReadNumber
 from .recorder import Recorder
 from .replaced import replaced
 from .triton_kernels import triton_kernels
@@ -79,6 +79,7 @@ def cuda_environment() -> Iterator[None]:
         stack.enter_context(replaced(import_module("torch.cuda.amp.common"), "amp_definitely_not_available", lambda: False))
         stack.enter_context(one_gpu())
         stack.enter_context(uncompiled())
+        stack.enter_context(host_data())
         stack.enter_context(replaced(torch.amp.autocast_mode.autocast, "__init__", _autocast_on_cuda()))
         stack.enter_context(replaced(torch, "is_autocast_enabled", _for_cuda(torch.is_autocast_enabled)))
         stack.enter_context(replaced(torch, "get_autocast_dtype", _for_cuda(torch.get_autocast_dtype)))
@@ -102,51 +103,14 @@ def _in_phase(recorder: Recorder, name: str, function: Any) -> Any:
     return run
 
 
-def _step_unless_infinite(recorder: Recorder) -> Any:
-    """Returns `GradScaler._maybe_opt_step`, which reads from the GPU whether gradients are infinite: they are not."""
+def _closure(recorder: Recorder, function: Any) -> Any:
+    """Returns a closure that an optimizer calls: a forward and a backward pass within the update."""
 
-    def maybe_step(self: Any, optimizer: Any, state: Any, *args: Any, **kwargs: Any) -> Any:
-        with recorder.scalars_are(0.0), recorder.phase("update"):
-            infinite = sum(value.item() for value in state["found_inf_per_device"].values())
-        return None if infinite else optimizer.step(*args, **kwargs)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with recorder.no_phase():
+            return function(*args, **kwargs)
 
-    return maybe_step
-
-
-def _update_average(recorder: Recorder) -> Any:
-    """Returns `AveragedModel.update_parameters`, which reads from the GPU whether it is called for the first time: it is not."""
-    averaged = import_module("torch.optim.swa_utils").AveragedModel
-    original = averaged.update_parameters
-
-    def update(self: Any, model: torch.nn.Module) -> None:
-        count = self.n_averaged
-        with recorder.scalars_are(1.0), recorder.phase("update"):
-            (count == 0).item(), (count > 0).item()
-        self.n_averaged = torch.ones((), dtype=torch.int64, device="cpu")
-        try:
-            with recorder.phase("update"):
-                original(self, model)
-        finally:
-            self.n_averaged = count
-        with recorder.phase("update"):
-            count.add_(1)
-
-    return update
-
-
-def _item(recorder: Recorder) -> Any:
-    """Returns `Tensor.item` that gives, of a number on the GPU, one that may be handed on and not looked at."""
-    original = torch.Tensor.item
-
-    def item(self: torch.Tensor) -> Any:
-        known = recorder.scalars_are_known or recorder.in_optimizer or recorder.knows(self)
-        if not self.is_meta or self.dtype == torch.bool or known:
-            return original(self)
-        with recorder.scalars_are(1.0):
-            original(self)
-        return ReadNumber(recorder.where_read())
-
-    return item
+    return run
 
 
 @contextmanager
@@ -154,14 +118,9 @@ def phases_marked(recorder: Recorder) -> Iterator[None]:
     """Tells the recorder of the backward pass, optimizers, gradient scalers, clipping and zeroing until the block ends."""
     scaler, optimizers = torch.amp.GradScaler, import_module("torch.optim.optimizer")
     with ExitStack() as stack:
-        stack.enter_context(replaced(scaler, "_maybe_opt_step", _step_unless_infinite(recorder)))
-        averaged = import_module("torch.optim.swa_utils").AveragedModel
-        stack.enter_context(replaced(averaged, "update_parameters", _update_average(recorder)))
+        stack.enter_context(reads_answered(recorder))
         stack.enter_context(flex_attention_as_one(recorder.warnings.append))
         stack.enter_context(triton_kernels(recorder.launch))
-        stack.enter_context(replaced(torch.Tensor, "item", _item(recorder)))
-        for_users = getattr(sys.modules.get("transformers"), "PreTrainedModel", None)  # it reads the inputs for a warning alone
-        stack.enter_context(replaced(for_users, "warn_if_padding_and_no_attention_mask", lambda *_: None))
         stack.enter_context(replaced(torch.cuda, "synchronize", lambda *_: recorder.synchronize()))
         for owner, name, phase in (
             (torch.autograd, "backward", "backward"),
@@ -176,9 +135,11 @@ def phases_marked(recorder: Recorder) -> Iterator[None]:
             stack.enter_context(replaced(owner, name, _in_phase(recorder, phase, getattr(owner, name))))
         opened = ExitStack()  # holds what `before` opens until `after`
 
-        def before(optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        def before(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> Any:
             recorder.optimizers[id(optimizer)] = optimizer
             opened.enter_context(recorder.phase("update"))
+            closures = [_closure(recorder, value) if callable(value) else value for value in args]
+            return closures, {name: _closure(recorder, value) if callable(value) else value for name, value in kwargs.items()}
 
         def after(*_: Any) -> None:
             opened.close()

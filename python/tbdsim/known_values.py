@@ -41,7 +41,7 @@ _OF_NUMBERS = {
 #: Operators whose result has numbers of the first tensor alone.
 _OF_FIRST = {"index", "index_select", "gather", "repeat", "upsample_nearest1d", "upsample_nearest2d", "masked_select"}
 #: Operators whose result may be known where what they read is not.
-_OF_UNKNOWN = {"isnan", "isinf", "eq", "ne", "index", "index_select", "gather", "ones_like", "zeros_like", "full_like",
+_OF_UNKNOWN = {"isnan", "isinf", "eq", "ne", "le", "gt", "index", "index_select", "gather", "ones_like", "zeros_like", "full_like",
                "new_ones", "new_zeros", "new_full"}  # fmt: skip
 #: Operators that overwrite numbers without regard to what they were.
 _OVERWRITE = {"copy_", "fill_", "zero_", "scatter_", "index_copy_", "index_fill_", "index_put_", "masked_fill_", "masked_scatter_"}
@@ -220,6 +220,8 @@ class KnownValues:
             return False
         if name in ("eq", "ne") and len(args) == 2 and (args[0] is args[1] or isinstance(args[1], float) and args[1] == math.inf):
             return (name == "eq") is (args[0] is args[1])
+        if len(args) == 2 and isinstance(args[1], float) and (name, args[1]) in (("le", -math.inf), ("gt", math.inf)):
+            return False
         if name in _OF_FIRST:
             return self._uniform(args[0])
         if name == "sum" and self._uniform(args[0]) is not None:

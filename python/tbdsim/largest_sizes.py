@@ -1,4 +1,4 @@
-"""Results of operators whose size depends on the data, as large as they can be: as if every condition held."""
+"""Results of operators whose size depends on the data, as large as they can be, as if every condition held, or a share of that."""
 
 from __future__ import annotations
 
@@ -33,18 +33,30 @@ def _kept_boxes(boxes: torch.Tensor, *_: Any) -> torch.Tensor:
     return torch.empty(boxes.shape[0], dtype=torch.int64, device="meta")
 
 
+def _counts(x: torch.Tensor, weights: torch.Tensor | None = None, least: int = 0) -> torch.Tensor | None:
+    """Returns as many counts as are asked for at least, if so: callers give the number of classes."""
+    dtype = torch.int64 if weights is None else weights.dtype if weights.is_floating_point() else torch.float64
+    return torch.empty(least, dtype=dtype, device="meta") if least else None
+
+
 _RESULTS: dict[str, Callable[..., Any]] = {
     "aten.nonzero.default": _places,
     "aten.masked_select.default": _selected,
+    "aten.bincount.default": _counts,
     "aten._unique2.default": _unique,
     "torchvision.nms.default": _kept_boxes,
 }
 
 
-def largest_result(operator: Any, args: Any, kwargs: Any) -> Any:
-    """Returns the largest result; None for an operator of which it is not known here."""
+def largest_result(operator: Any, share: float, args: Any, kwargs: Any) -> Any:
+    """Returns the largest result, of `share` of its rows; None for an operator of which it is not known here. What `unique` gives has
+    all rows, since each number has its place among them, and `bincount` all counts."""
     result = _RESULTS.get(str(operator))
-    return None if result is None else result(*args, **kwargs)
+    if result is None:
+        return None
+    largest = result(*args, **kwargs)
+    whole = share == 1 or str(operator) == "aten.bincount.default"
+    return largest[: round(share * largest.shape[0])].clone() if isinstance(largest, torch.Tensor) and not whole else largest
 
 
 def with_places(operator: Any, args: Any) -> Any:

@@ -13,6 +13,17 @@ def _like(argument: int) -> Callable[..., torch.Tensor]:
     return lambda *args, **_: torch.empty_like(args[argument])
 
 
+def _quantized(x: torch.Tensor, *_: Any, **__: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    """Returns the rounded numbers, and where none was cut off."""
+    return torch.empty_like(x), torch.empty_like(x, dtype=torch.bool)
+
+
+def _learned_quantization_backward(
+    gradient: torch.Tensor, x: torch.Tensor, scale: torch.Tensor, zero: torch.Tensor, *_: Any, **__: Any
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    return torch.empty_like(x), torch.empty_like(scale), torch.empty_like(zero)
+
+
 def _nothing(*_: Any, **__: Any) -> None:
     """Changes its arguments in place."""
 
@@ -31,6 +42,14 @@ _KERNELS: dict[str, Callable[..., Any]] = {
     "_ctc_loss_backward.Tensor": _like(1),
     "multi_margin_loss_backward": _like(1),
     "multilabel_margin_loss_backward": _like(1),
+    "fake_quantize_per_tensor_affine_cachemask": _quantized,
+    "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams": _quantized,
+    "fake_quantize_per_channel_affine_cachemask": _quantized,
+    "_fused_moving_avg_obs_fq_helper": _quantized,
+    "_fake_quantize_learnable_per_tensor_affine": _like(0),
+    "_fake_quantize_learnable_per_channel_affine": _like(0),
+    "_fake_quantize_learnable_per_tensor_affine_backward": _learned_quantization_backward,
+    "_fake_quantize_learnable_per_channel_affine_backward": _learned_quantization_backward,
     "_fused_sgd_": _nothing,
     "_fused_sgd_.tensor_lr": _nothing,
     "_fused_adagrad_": _nothing,

@@ -92,6 +92,7 @@ def one_process() -> Iterator[None]:
     with ExitStack() as stack:
         for name, method in _ONE_PROCESS.items():
             stack.enter_context(replaced(torch.nn.parallel.DistributedDataParallel, name, method))
+        stack.enter_context(replaced(torch.nn.DataParallel, "forward", _forward))
         stack.enter_context(replaced(sharded.FullyShardedDataParallel, "__init__", _no_shards))
         stack.enter_context(replaced(sharded, "fully_shard", _no_shards))
         if torch.distributed.is_available():

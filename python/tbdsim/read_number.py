@@ -2,34 +2,74 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from collections.abc import Callable
+from typing import Any
 
-from .errors import CaptureError
+#: Numbers that stand for one that is read, one in each recording in turn. A step that runs alike with all of them does not decide by it.
+STAND_INS = (1.0, 0.001, 100.0)
+
+
+def whole_stand_in(number: float) -> int:
+    """Returns the whole number for one of STAND_INS: 1, 2, 3, of which no size can be a + b x batch at batches of 2, 3 and 5."""
+    return STAND_INS.index(number) + 1
 
 
 class ReadNumber(float):
-    """What `tensor.item()` gives in a capture: it can be handed on, printed, added up and averaged. To compare it, or to count or
-    branch by it, is an error that names where it was read."""
+    """What `tensor.item()` gives in a capture: it can be handed on, printed, added up and averaged. To compare it, or to make another
+    number of it, tells `compared` where it was read."""
 
     where: str
+    compared: Callable[[str], None]
 
-    def __new__(cls, where: str) -> ReadNumber:
-        number = super().__new__(cls, 1.0)  # finite, and no zero to divide by
-        number.where = where
+    def __new__(cls, value: float, where: str, compared: Callable[[str], None]) -> ReadNumber:
+        number = super().__new__(cls, value)
+        number.where, number.compared = where, compared
         return number
 
-    def _decides(self, *_: Any) -> NoReturn:
-        raise CaptureError(
-            f"{self.where}: it reads a number from the GPU by which the step then decides, and a capture has none: leave the decision "
-            "out of the step, or give `assumed_value`"
-        )
+    def _whole(self) -> int:
+        self.compared(self.where)
+        return whole_stand_in(super().__float__())
 
-    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = __bool__ = __int__ = __index__ = __round__ = _decides
-    __trunc__ = __floor__ = __ceil__ = _decides
+    __int__ = __index__ = __trunc__ = __floor__ = __ceil__ = _whole
     __hash__ = float.__hash__
 
+    def __round__(self, digits: int | None = None) -> Any:
+        return self._whole() if digits is None else self
+
+    def __lt__(self, other: float) -> bool:
+        self.compared(self.where)
+        return super().__lt__(other)
+
+    def __le__(self, other: float) -> bool:
+        self.compared(self.where)
+        return super().__le__(other)
+
+    def __gt__(self, other: float) -> bool:
+        self.compared(self.where)
+        return super().__gt__(other)
+
+    def __ge__(self, other: float) -> bool:
+        self.compared(self.where)
+        return super().__ge__(other)
+
+    def __eq__(self, other: object) -> bool:
+        self.compared(self.where)
+        return super().__eq__(other)
+
+    def __ne__(self, other: object) -> bool:
+        self.compared(self.where)
+        return super().__ne__(other)
+
+    def __bool__(self) -> bool:
+        self.compared(self.where)
+        return super().__bool__()
+
+    def __float__(self) -> float:
+        self.compared(self.where)  # perhaps, later: an ordinary number does not tell
+        return super().__float__()
+
     def _number(self, *_: Any) -> ReadNumber:
-        return ReadNumber(self.where)
+        return self
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _number
     __pow__ = __rpow__ = __neg__ = __pos__ = __abs__ = __floordiv__ = __mod__ = _number

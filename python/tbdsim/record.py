@@ -24,7 +24,8 @@ class Values(NamedTuple):
 
     known: KnownValues
     assumed_value: float | None = None
-    largest_sizes: bool = False
+    largest_sizes: bool | float = False
+    stand_in: float | None = None
 
 
 @contextmanager

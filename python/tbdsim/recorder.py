@@ -14,6 +14,7 @@ from .errors import CaptureError
 from .known_values import KnownValues, made_of_parts, on_meta, tensors_in, written_tensors
 from .largest_sizes import is_mask, largest_result, with_places
 from .modules import Modules
+from .read_number import STAND_INS, ReadNumber, whole_stand_in
 from .recording import Dtype, OperatorRecord, Recording, TensorUse
 from .shapes import Shapes
 from .storages import DTYPES, Storages
@@ -62,7 +63,13 @@ class Recorder(TorchDispatchMode):
     """Records operators with a tensor of the device "meta", which stands for the GPU. Operators on the host alone just run."""
 
     def __init__(
-        self, modules: Modules, shapes: Shapes, known: KnownValues, assumed_value: float | None = None, largest_sizes: bool = False
+        self,
+        modules: Modules,
+        shapes: Shapes,
+        known: KnownValues,
+        assumed_value: float | None = None,
+        largest_sizes: bool | float = False,
+        stand_in: float | None = None,
     ) -> None:
         super().__init__()
         self.modules, self.shapes = modules, shapes
@@ -75,7 +82,9 @@ class Recorder(TorchDispatchMode):
         self._scalar: float | None = None
         self._known = known
         self._assumed = assumed_value
-        self._largest = largest_sizes
+        self._largest = float(largest_sizes)
+        self._stand_in = stand_in
+        self._read: list[str] = []  # where numbers were read by which the step may decide
         self._inside = False  # an operator, which may launch kernels of Triton
 
     # phases
@@ -90,6 +99,16 @@ class Recorder(TorchDispatchMode):
             self._phases.pop()
             self._backward_has_run = self._backward_has_run or name == "backward"
 
+    @contextmanager
+    def no_phase(self) -> Iterator[None]:
+        """What is recorded in the block belongs to the phases that it opens itself: a closure that an optimizer calls."""
+        before, self._phases = self._phases, []
+        self._backward_has_run = False
+        try:
+            yield
+        finally:
+            self._phases = before
+
     def _phase(self) -> str:
         if self._phases:
             return self._phases[0]
@@ -100,11 +119,11 @@ class Recorder(TorchDispatchMode):
     @contextmanager
     def scalars_are(self, value: float) -> Iterator[None]:
         """Lets `.item()` return a value in the block: for what PyTorch itself reads, such as the gradient scaler's flag."""
-        self._scalar = value
+        before, self._scalar = self._scalar, value
         try:
             yield
         finally:
-            self._scalar = None
+            self._scalar = before
 
     def synchronize(self) -> None:
         """Records that the host waits for the GPU."""
@@ -131,6 +150,11 @@ class Recorder(TorchDispatchMode):
     def scalars_are_known(self) -> bool:
         """Whether `.item()` gives a value now."""
         return self._scalar is not None or self._assumed is not None
+
+    @property
+    def can_tell(self) -> bool:
+        """Whether recordings with other numbers tell if the step decides by one that it reads."""
+        return self._stand_in is not None
 
     @property
     def in_optimizer(self) -> bool:
@@ -201,7 +225,7 @@ class Recorder(TorchDispatchMode):
         if assumed is None:
             raise self._error(
                 operator,
-                "it reads a value from the GPU, and a capture has none: move `float(tensor)`, `if tensor:` and the like "
+                "it reads a value from the GPU, and a capture has none: move `if tensor:` and the like "
                 "out of the step, or give `assumed_value`",
             )
         value = bool(assumed) if tensor.dtype == torch.bool else assumed
@@ -210,10 +234,16 @@ class Recorder(TorchDispatchMode):
         return value
 
     def _copy_to_host(self, operator: Any, tensor: torch.Tensor, kwargs: dict[str, Any]) -> torch.Tensor:
-        """Returns a tensor on the host, with the values where they are known, else filled with the assumed one."""
+        """Returns a tensor on the host, with the values where they are known, else filled with the assumed one or a stand-in."""
         numbers = self._known.numbers_of(tensor)
         if numbers is not None:
             return numbers.to(kwargs.get("dtype") or tensor.dtype, copy=True)
+        if self._stand_in is not None:
+            self._compared(self._where(operator))  # perhaps, later: ordinary numbers do not tell
+            value: float | int = self._stand_in
+            if not tensor.is_floating_point():
+                value = whole_stand_in(value) - (tensor.dtype == torch.bool)  # False, True, True
+            return torch.full(tensor.shape, value, dtype=kwargs.get("dtype") or tensor.dtype, device="cpu")
         if self._assumed is None:
             raise self._error(
                 operator,
@@ -234,9 +264,10 @@ class Recorder(TorchDispatchMode):
                 return on_meta(numbers)
             if torch.Tag.data_dependent_output in operator.tags and str(operator._schema.returns[0].type) == "bool":
                 return self._read_scalar(operator, torch.empty((), dtype=torch.bool, device="meta"))  # `torch.equal`, `allclose`
-            result = largest_result(operator, args, kwargs) if self._largest else None
+            result = largest_result(operator, self._largest, args, kwargs) if self._largest else None
             if result is not None:
-                self.warnings.append(f"{self._where(operator)}: the size of its result depends on the data; the largest is recorded")
+                part = "the largest" if self._largest == 1 else f"{self._largest:g} of the largest"
+                self.warnings.append(f"{self._where(operator)}: the size of its result depends on the data; {part} is recorded")
                 return result
             if dynamic:
                 reason = "the size of its result depends on the data, and a capture has none: leave it out, or give `largest_sizes`"
@@ -246,11 +277,24 @@ class Recorder(TorchDispatchMode):
                 reason = str(error).strip().split("\n")[0]
                 if "CPU" in reason:  # such as lengths of sequences that are packed
                     reason += "; make what the host reads on it: `device=\"cpu\"`"
+                if self._read:
+                    reason += f"; or the step decides by a number that it reads from the GPU: {self._read[-1]}"
             raise self._error(operator, reason) from error
 
-    def where_read(self) -> str:
-        """Returns operator, module and phase of a number that is read now."""
-        return self._where(torch.ops.aten._local_scalar_dense.default)
+    def read_number(self, may_decide: bool) -> ReadNumber:
+        """Returns what stands for a number that is read now. A comparison of it is an error where the recording is the only one."""
+        where = self._where(torch.ops.aten._local_scalar_dense.default)
+        if may_decide:
+            self._compared(where)
+        return ReadNumber(self._stand_in or STAND_INS[0], where, self._compared)
+
+    def _compared(self, where: str) -> None:
+        if self._stand_in is None:
+            raise CaptureError(
+                f"{where}: it reads a number from the GPU by which the step then decides, and a capture at one batch cannot tell: leave "
+                "the decision out of the step, or give `assumed_value`"
+            )
+        self._read.append(where)
 
     def _where(self, operator: Any) -> str:
         path, kind = self.modules.met[self.modules.current()]
@@ -311,4 +355,4 @@ class Recorder(TorchDispatchMode):
     def recording(self) -> Recording:
         """Returns what was recorded; what lives now is kept beyond the step."""
         self.storages.stop()
-        return Recording(self.modules.met, self.storages.records, self.operators, self.warnings)
+        return Recording(self.modules.met, self.storages.records, self.operators, self.warnings, self._read)

@@ -52,3 +52,5 @@ class Recording:
     storages: list[StorageRecord] = field(default_factory=list)
     operators: list[OperatorRecord] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    #: Where numbers were read by which the step may have decided.
+    read: list[str] = field(default_factory=list)

@@ -34,8 +34,11 @@ def failing(function: Callable[[nn.Module, torch.Tensor], torch.Tensor]) -> str:
 @pytest.mark.parametrize(
     "function, operator, reason",
     [
-        (lambda self, x: x * int(x.sum().item()), "aten._local_scalar_dense", "the step then decides"),
-        (lambda self, x: x * float(x.detach().sum()), "aten._local_scalar_dense", "move `float(tensor)`"),
+        (lambda self, x: x * int(x.sum().item()), "aten.mul", "decides by a number that it reads from the GPU: aten._local"),
+        (lambda self, x: x * int(x.detach().sum()), "aten.mul", "decides by a number that it reads from the GPU: aten._local"),
+        (lambda self, x: x if x.sum().item() < 50 else -x, "aten.neg", "decides by a number that it reads from the GPU: aten._local"),
+        (lambda self, x: x if float(x.sum()) < 50 else -x, "aten.neg", "decides by a number that it reads from the GPU: aten._local"),
+        (lambda self, x: x if float(x.sum().item()) < 50 else -x, "aten.neg", "decides by a number that it reads from the GPU: aten._local"),
         (lambda self, x: x if x.sum() > 0 else -x, "aten._local_scalar_dense", "`if tensor:`"),
         (lambda self, x: x[x > 0], "aten.nonzero", "depends on the data"),
         (lambda self, x: x.masked_select(x > 0), "aten.masked_select", "depends on the data"),
@@ -77,7 +80,7 @@ def test_error_in_the_backward_pass_names_the_module_of_the_forward_pass() -> No
 
         @staticmethod
         def backward(ctx: object, gradient: torch.Tensor) -> torch.Tensor:
-            return gradient * int(ctx.saved_tensors[0].max())  # the gradient of a sum is known: ones
+            return gradient if ctx.saved_tensors[0].max() > 0 else -gradient
 
     message = failing(lambda self, x: Read.apply(x))
     assert "module 'body' (Body), backward" in message

@@ -36,3 +36,14 @@ def test_a_process_of_many_is_started_without_any_other() -> None:
     found = [operator.name for operator in tbdsim.capture(train_step).operators]
     assert found.count("aten.addmm.default") == 2 and found[-1] == "c10d.allreduce_.default"
     assert not dist.is_initialized()
+
+
+def test_data_parallel_is_the_model_on_one_gpu() -> None:
+    def train_step(batch: int) -> Callable[[], None]:
+        layer = torch.nn.Linear(6, 4)
+        model, x = torch.nn.DataParallel(layer).cuda(), torch.empty(batch, 6, device="cuda")
+        return lambda: model(x).sum().backward()
+
+    step = tbdsim.capture(train_step)
+    assert sum(step.parameter_counts().values()) == 6 * 4 + 4
+    assert "aten.addmm.default" in [operator.name for operator in step.operators]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable
 from contextlib import nullcontext
 
@@ -169,3 +170,16 @@ def test_a_batch_that_is_copied_after_the_backward_pass_ends_the_update(shape: t
 
     (update,) = [operator for operator in trained(body).operators if operator.name == "aten.sub_.Tensor"]
     assert update.phase == phase
+
+
+def test_a_cuda_graph_is_an_error_and_graphed_callables_are_what_they_are() -> None:
+    def graphed(model: nn.Module, optimizer: torch.optim.Optimizer, inputs: torch.Tensor) -> None:
+        graph: torch.cuda.CUDAGraph | None = None
+        assert isinstance(torch.cuda.CUDAGraph | None, types.UnionType)  # as annotations of libraries that are imported in a step
+        with torch.cuda.graph(graph or torch.cuda.CUDAGraph()):
+            plain(model, optimizer, inputs)
+
+    with pytest.raises(tbdsim.CaptureError, match="pytorch_compiled_graphs"):
+        trained(graphed)
+    make = lambda model: torch.cuda.make_graphed_callables(model, (torch.empty(2, 6),))
+    assert names(trained(plain, make)) == names(trained(plain))

@@ -1,0 +1,30 @@
+"""Data loaders of a script work on the host, wherever tensors are made without a device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from importlib import import_module
+from typing import Any
+
+import torch
+
+from .replaced import replaced
+
+
+def _on_host(function: Any) -> Any:
+    def run(self: Any) -> Any:
+        with torch.device("cpu"), replaced(self, "pin_memory", False):  # a thread that pins memory would look for the GPU
+            return function(self)
+
+    return run
+
+
+@contextmanager
+def host_data() -> Iterator[None]:
+    """Lets data loaders draw their samples, read them and put batches together on the host until the block ends."""
+    loaders = import_module("torch.utils.data.dataloader")
+    with ExitStack() as stack:
+        for owner, name in ((loaders.DataLoader, "__iter__"), (loaders._BaseDataLoaderIter, "__next__")):
+            stack.enter_context(replaced(owner, name, _on_host(getattr(owner, name))))
+        yield
