@@ -24,7 +24,6 @@
 namespace tbdsim {
 namespace {
 
-
 using test::absurd;
 using test::damaged;
 using test::import_file;
@@ -58,7 +57,6 @@ constexpr const char* kFiles[] = {"devicequery_v100.txt",
                                   "keras_functional.txt",
                                   "keras_sequential.txt",
                                   "torchinfo_alexnet.txt"};
-
 
 class DamagedFile : public testing::TestWithParam<const char*> {};
 

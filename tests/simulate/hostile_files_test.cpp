@@ -1,5 +1,5 @@
-// Damaged, absurd and rewritten files for each reader but those of `import` (tests/import/hostile_import_test.cpp):
-// an error that names the file, no crash, little time and memory.
+// Damaged, absurd and rewritten files for each reader but those of `import`
+// (tests/import/hostile_import_test.cpp): an error that names the file, no crash, little time and memory.
 #include <ctime>
 #include <fstream>
 #include <string>
@@ -113,7 +113,6 @@ constexpr Reader kReaders[] = {
     {"measured_run", "tests/import/files/trace.json",
      [](const Path& file) { (void)read_measured_run(file); }}};
 
-
 class HostileFile : public testing::TestWithParam<Reader> {
  protected:
   // Reads such a file, and says what is wrong with how it was read or refused; counts those refused.
@@ -161,14 +160,19 @@ struct Bomb {
   void (*read)(const Path& file);
 };
 constexpr Bomb kBombs[] = {
-    {R"({"format": "tbdsim step", "version": 1, "name": [1)", ",1", [](const Path& file) { (void)read_step_file(file); }},
-    {R"({"format": "tbdsim step", "version": 1, "name": ")", "xx", [](const Path& file) { (void)read_step_file(file); }},
+    {R"({"format": "tbdsim step", "version": 1, "name": [1)", ",1",
+     [](const Path& file) { (void)read_step_file(file); }},
+    {R"({"format": "tbdsim step", "version": 1, "name": ")", "xx",
+     [](const Path& file) { (void)read_step_file(file); }},
     {R"({"schema": "1.0.1", "nodes": [1)", ",1", [](const Path& file) { (void)read_execution_trace(file); }},
-    {R"({"schema": "1.0.1", "nodes": [")", R"(","x)", [](const Path& file) { (void)read_execution_trace(file); }},
-    {R"({"traceEvents": [{"ph": "X", "name": ")", "xx", [](const Path& file) { (void)read_measured_run(file); }},
+    {R"({"schema": "1.0.1", "nodes": [")", R"(","x)",
+     [](const Path& file) { (void)read_execution_trace(file); }},
+    {R"({"traceEvents": [{"ph": "X", "name": ")", "xx",
+     [](const Path& file) { (void)read_measured_run(file); }},
     {R"({"traceEvents": [{"ph": "X", "args": {"Input Dims": [1)", ",1",
      [](const Path& file) { (void)read_shaped_trace(file); }},
-    {"Time (%),Total Time (ns),Instances,Name\n1,5,1,", "xx", [](const Path& file) { (void)read_measured_run(file); }}};
+    {"Time (%),Total Time (ns),Instances,Name\n1,5,1,", "xx",
+     [](const Path& file) { (void)read_measured_run(file); }}};
 
 // Peak memory of this process in KiB since it was last set back.
 std::int64_t peak_memory() {
@@ -192,7 +196,6 @@ TEST(GzipBombs, AreRefusedWithinAGibibyte) {
 #if !defined(__SANITIZE_ADDRESS__)
     EXPECT_LT(peak_memory(), kMostKibibytes) << bomb.begins;
 #endif
-    std::cerr << bomb.begins << " " << peak_memory() << " " << std::clock()/1000 << std::endl;
   }
 }
 
