@@ -161,6 +161,15 @@ class KerasReader {
         line, [](char c) { return c == '_' || c == '=' || c == '-' || c == '|' || c == ' '; });
   }
 
+  // Models around a layer, as Keras 3 shows those of models in models: "|    - conv2d (Conv2D)", three blanks
+  // each.
+  [[nodiscard]] static int depth_of(const std::string& line) {
+    constexpr std::size_t kBlanks = 3, kMost = 1'000;
+    const std::size_t begin = line.find_first_not_of("| ");
+    const bool inside = begin != std::string::npos && line.substr(begin).starts_with("- ");
+    return inside ? static_cast<int>(std::clamp<std::size_t>((begin - 1) / kBlanks, 1, kMost)) : 0;
+  }
+
   [[nodiscard]] std::vector<std::string> cells_of(const std::string& line) const {
     std::vector<std::string> cells;
     if (!boxed_) {
@@ -189,14 +198,15 @@ class KerasReader {
                 in_quotes(cells[kParameters]) + " is no number of parameters; expected one as 9,472");
       if (table_.rows.size() == kMostRows)
         fail_at(file_, number, "more than 100000 layers; expected a smaller network");
-      row_ = {.line = number, .name = {}, .type = {}, .parameters = *count};
+      row_ = {.line = number, .name = {}, .type = {}, .parameters = *count, .depth = depth_of(line)};
       cells_ = cells;
       open_ = true;
       return;
     }
     if (!open_) fail_at(file_, number, "a row without a number of parameters; expected one as '9,472'");
     for (std::size_t i = 0; i < cells.size(); ++i) {
-      if (!cells[i].empty()) cells_[i] += (cells_[i].empty() ? "" : " ") + cells[i];
+      // Boxes cut between words; Keras 2 cuts anywhere, in names too.
+      if (!cells[i].empty()) cells_[i] += (boxed_ && !cells_[i].empty() ? " " : "") + cells[i];
     }
   }
 
@@ -205,6 +215,7 @@ class KerasReader {
     open_ = false;
     set_name_and_type(cells_[0], row_);
     std::erase(row_.type, ' ');  // of a name that lines cut
+    if (row_.depth > 0) row_.name.erase(0, row_.name.find_first_not_of("- "));
     row_.output = sides_of(cells_[1]);
     if (row_.type.empty())
       fail_at(file_, row_.line,

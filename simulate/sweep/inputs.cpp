@@ -32,8 +32,8 @@ void add_with_bases(const fs::path& file, std::set<fs::path>& files) {
   }
 }
 
-// The file's path, from the catalogue's folder for a file in there, so that a copy of the same catalogue elsewhere
-// goes on with a sweep.
+// The file's path, from the catalogue's folder for a file in there, so that a copy of the same catalogue
+// elsewhere goes on with a sweep.
 std::string name_of(const fs::path& file, const fs::path& catalog) {
   const fs::path within = file.lexically_relative(catalog);
   return within.empty() || *within.begin() == ".." ? file.string() : within.string();
@@ -56,7 +56,8 @@ std::string input_lines(const Sweep& sweep, const Catalog& catalog) {
   }
   std::string lines;
   for (const fs::path& file : files) {
-    lines += fmt::format("file {} {:016x}\n", name_of(file, catalog.data_dir()), fnv1a(read_file(file, kMostBytes)));
+    lines += fmt::format("file {} {:016x}\n", name_of(file, catalog.data_dir()),
+                         fnv1a(read_file(file, kMostBytes)));
   }
   return lines;
 }

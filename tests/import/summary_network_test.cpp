@@ -73,6 +73,69 @@ TEST(KerasSummary, OldOnesToo) {
 }
 
 // A narrow terminal cuts types; a model inside of another shows none of its layers.
+// Keras 2 cuts long cells anywhere: "..._re" and "lu (ReLU)" are one name, which a row below reads. 432 +
+// 2304 + 16.
+TEST(KerasSummary, NamesThatLinesCutAreJoined) {
+  constexpr const char* kSummary =
+      "Model: \"cut\"\n"
+      " Layer (type)                Output Shape                 Param #   Connected to                  \n"
+      "==================================================================================================\n"
+      " input_1 (InputLayer)        [(None, 8, 8, 3)]            0         []                            \n"
+      " a_first_convolution_of_all  (None, 8, 8, 16)             432       ['input_1[0][0]']             \n"
+      "  (Conv2D)                                                                                        \n"
+      " expanded_conv_depthwise_re  (None, 8, 8, 16)             0         ['a_first_convolution_of_all[0\n"
+      " lu (ReLU)                                                          ][0]']                        \n"
+      " last (Conv2D)               (None, 8, 8, 16)             2320      ['expanded_conv_depthwise_relu\n"
+      "                                                                    [0][0]']                      \n"
+      "Total params: 2752\n";
+  const ImportedFile file = keras_network(kSummary, "k.txt", {});
+  EXPECT_THAT(file.text, HasSubstr("name: \"expanded_conv_depthwise_relu\""));
+  EXPECT_EQ(counts_of(file).first, 432 + 2304 + 16);
+}
+
+// summary(expand_nested=True) of Keras 3: layers of a Sequential follow it, three blanks to the right.
+// 3*3*3*8 + 8, 3*3*8 + 8, 8*16 + 16 and 4096*10 + 10.
+TEST(KerasSummary, LayersOfASequentialInsideAreRead) {
+  constexpr const char* kSummary =
+      "┃ Layer (type)                    ┃ Output Shape           ┃       Param # ┃\n"
+      "│ input_layer_1 (InputLayer)      │ (None, 32, 32, 3)      │             0 │\n"
+      "│ backbone (Sequential)           │ (None, 16, 16, 16)     │           448 │\n"
+      "│    └ conv2d_1 (Conv2D)          │ (None, 16, 16, 8)      │           224 │\n"
+      "│    └ depthwise_conv2d           │ (None, 16, 16, 8)      │            80 │\n"
+      "│ (DepthwiseConv2D)               │                        │               │\n"
+      "│    └ conv2d_2 (Conv2D)          │ (None, 16, 16, 16)     │           144 │\n"
+      "│ flatten (Flatten)               │ (None, 4096)           │             0 │\n"
+      "│ dense_1 (Dense)                 │ (None, 10)             │        40,970 │\n";
+  const ImportedFile file = keras_network(kSummary, "k.txt", {});
+  EXPECT_THAT(file.text, HasSubstr("name: \"depthwise_conv2d\""));
+  EXPECT_EQ(counts_of(file).first, 224 + 80 + 144 + 40'970);
+}
+
+// Where not all is a chain, the column says what reads the model inside and what that reads.
+TEST(KerasSummary, ASequentialInsideIsConnectedByItsName) {
+  constexpr const char* kSummary =
+      "┃ Layer (type)               ┃ Output Shape       ┃   Param # ┃ Connected to                  ┃\n"
+      "│ picture (InputLayer)       │ (None, 8, 8, 4)    │         0 │ -                             │\n"
+      "│ inner (Sequential)         │ (None, 8, 8, 4)    │        20 │ picture[0][0]                 │\n"
+      "│    └ inside (Conv2D)       │ (None, 8, 8, 4)    │        20 │ -                             │\n"
+      "│ beside (Conv2D)            │ (None, 8, 8, 4)    │        20 │ picture[0][0]                 │\n"
+      "│ sum (Add)                  │ (None, 8, 8, 4)    │         0 │ inner[0][0], beside[0][0]     │\n"
+      "│ flatten (Flatten)          │ (None, 256)        │         0 │ sum[0][0]                     │\n";
+  const ImportedFile file = keras_network(kSummary, "k.txt", {});
+  EXPECT_EQ(counts_of(file).first, 40);
+  EXPECT_THAT(file.text, HasSubstr("name: \"sum\""));
+}
+
+// What print_fn writes to a file in a terminal of 80 columns: the columns behind are gone.
+TEST(KerasSummary, ThatIsCutSaysHowToPrintAWiderOne) {
+  const test::TempDir dir;
+  const std::string file = dir.write("cut.txt",
+                                     "┃ Layer (type)                      ┃ Output Shape           \n"
+                                     "│ conv (Conv2D)                     │ (None, 8, 8, 4)        \n")
+                               .string();
+  EXPECT_THAT(test::run({"import", file}).err, HasSubstr("expected a wider one: COLUMNS=200"));
+}
+
 TEST(KerasSummary, AModelInsideOfAnotherIsNamed) {
   const std::string text =
       "Model: \"model\"\n Layer (type)                Output Shape              Param #   \n"
