@@ -238,9 +238,9 @@ class KerasReader {
   SummaryTable table_{};
 };
 
-// Sets type, name and depth from "|    --Conv2d (conv1): 2-1".
+// Sets type, name and depth from "|    --Conv2d (conv1): 2-1", "|    --Conv2d (conv1)", "|    + Conv2d: 2-1".
 void set_module(const std::string& text, const std::string& file, SummaryRow& row) {
-  const std::size_t begin = std::min(text.find_first_not_of("|- "), text.size());
+  const std::size_t begin = std::min(text.find_first_not_of("|-+ "), text.size());
   const std::size_t colon = std::min(text.rfind(": "), text.size());
   const std::string module = text.substr(begin, colon < begin ? 0 : colon - begin);
   const std::size_t open = module.find(" (");
@@ -253,7 +253,10 @@ void set_module(const std::string& text, const std::string& file, SummaryRow& ro
       fail_at(file, row.line, in_quotes(text) + "; expected a depth of 0 to 1000 after the colon");
     row.depth = static_cast<int>(depth);
   }
-  if (colon == text.size()) row.type = text.substr(begin, text.find_first_of(" (", begin) - begin);
+  if (colon < text.size()) return;
+  row.type = text.substr(begin, text.find_first_of(" (", begin) - begin);
+  row.depth =
+      static_cast<int>(std::min<std::size_t>((begin + 3) / 5, kDeepestModule));  // two blanks, five more each
 }
 
 }  // namespace
@@ -263,7 +266,7 @@ bool is_keras_header(std::string_view line) {
 }
 
 bool is_torchinfo_header(std::string_view line) {
-  return holds(line, "Layer (type") && holds(line, "depth-idx)");
+  return holds(line, "Layer (type") && (holds(line, "depth-idx)") || holds(line, "(var_name))"));
 }
 
 SummaryTable read_keras_summary(const std::string& text, const std::string& file) {

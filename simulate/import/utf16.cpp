@@ -34,7 +34,8 @@ bool begins_as_utf16(std::string_view bytes) {
 void Utf16Decoder::append(std::string_view bytes, std::string& utf8) {
   constexpr std::uint32_t kHigh = 0xd800, kLow = 0xdc00, kAbove = 0xe000, kFirstOfPairs = 0x10000;
   for (std::size_t i = 0; i + 1 < bytes.size(); i += 2) {
-    const auto first = static_cast<unsigned char>(bytes[i]), second = static_cast<unsigned char>(bytes[i + 1]);
+    const auto first = static_cast<unsigned char>(bytes[i]),
+               second = static_cast<unsigned char>(bytes[i + 1]);
     const std::uint32_t unit = big_end_first_ ? first * 256U + second : second * 256U + first;
     const bool is_low = unit >= kLow && unit < kAbove;
     if (high_ != 0) {

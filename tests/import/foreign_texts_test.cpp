@@ -80,11 +80,13 @@ TEST(ForeignTexts, OfOtherReportsSayWhatIsExpected) {
     return result.err;
   };
   const char* expected = "expected 'nsys stats -r cuda_gpu_kern_sum --format csv'";
-  EXPECT_THAT(error("Time (%),Total Time (ns),Num Calls,Avg (ns),Name\n100.0,50000,5,1000.0,cudaLaunchKernel\n"),
-              HasSubstr(expected));
-  EXPECT_THAT(error(" ** CUDA GPU Kernel Summary (cuda_gpu_kern_sum):\n\n"
-                    " Time (%)  Total Time (ns)  Instances  Name\n -------  -----  ----  ----\n 75.0  3  3  k\n"),
-              HasSubstr(expected));
+  EXPECT_THAT(
+      error("Time (%),Total Time (ns),Num Calls,Avg (ns),Name\n100.0,50000,5,1000.0,cudaLaunchKernel\n"),
+      HasSubstr(expected));
+  EXPECT_THAT(
+      error(" ** CUDA GPU Kernel Summary (cuda_gpu_kern_sum):\n\n"
+            " Time (%)  Total Time (ns)  Instances  Name\n -------  -----  ----  ----\n 75.0  3  3  k\n"),
+      HasSubstr(expected));
   EXPECT_THAT(error("Time (%);Total Time (ns);Instances;Name\n75,0;300000;3;k\n"),
               HasSubstr("parted by semicolons"));
 }

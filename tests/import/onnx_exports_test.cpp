@@ -154,6 +154,17 @@ TEST(OnnxExports, AFoldedBatchNormOfOtherThanImagesIsALayerAgain) {
   }
 }
 
+// New weights have a bias of 0 behind the fold, which the dynamo exporter leaves out: the output's name
+// tells.
+TEST(OnnxExports, AFoldedBatchNormWithoutABiasIsALayerAgain) {
+  for (const std::string output : {"getitem", "getitem_3", "conv2d"}) {
+    OnnxGraph graph = graph_of({node("Conv", {"x", "conv1.weight"}, output), node("Relu", {output}, "y")},
+                               "y", {-1, 3, 8, 8});
+    add_weight(graph, "conv1.weight", {5, 3, 1, 1});
+    EXPECT_EQ(count_of(text_of(graph), "type: batch_norm"), output == "conv2d" ? 0 : 1) << output;
+  }
+}
+
 // y = x p + x q: the sum is a layer of two products.
 TEST(OnnxExports, ATermOfAProductThatIsComputedIsAdded) {
   OnnxGraph graph =

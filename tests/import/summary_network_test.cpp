@@ -167,6 +167,23 @@ TEST(TorchinfoSummary, AlexNetHasItsPublishedCounts) {
   EXPECT_EQ(counts_of(file), (std::pair<std::int64_t, std::int64_t>{61'100'840, 714'188'480}));
 }
 
+// row_settings=("ascii_only", "var_names"): no numbers of depth, which indents tell. 8*3*9 + 8 and 8*4*4*10
+// + 10.
+TEST(TorchinfoSummary, WithoutDepthsGoesByIndents) {
+  constexpr const char* kSummary =
+      "Layer (type (var_name))      Input Shape        Output Shape       Param #     Kernel Shape\n"
+      "=====\n"
+      "Small (Small)                [1, 3, 4, 4]       [1, 10]            --          --\n"
+      "+ Sequential (features)      [1, 3, 4, 4]       [1, 8, 4, 4]       --          --\n"
+      "|    + Conv2d (0)            [1, 3, 4, 4]       [1, 8, 4, 4]       224         [3, 3]\n"
+      "|    + ReLU (1)              [1, 8, 4, 4]       [1, 8, 4, 4]       --          --\n"
+      "+ Linear (head)              [1, 128]           [1, 10]            1,290       --\n"
+      "=====\n";
+  const ImportedFile file = torchinfo_network(kSummary, "t.txt");
+  EXPECT_EQ(counts_of(file).first, 224 + 1'290);
+  EXPECT_THAT(file.text, HasSubstr("name: \"head\""));
+}
+
 TEST(TorchinfoSummary, SaysWhatIsMissing) {
   const auto wrong = [](const std::string& text) {
     return test::message_of<SpecError>([&] { (void)torchinfo_network(text, "t.txt"); });
@@ -178,6 +195,11 @@ TEST(TorchinfoSummary, SaysWhatIsMissing) {
   std::string block = text;
   block.replace(block.find("Sequential: 1-1"), 15, "BasicBlock: 1-1");
   EXPECT_THAT(wrong(block), HasSubstr("BasicBlock joins its modules by a function"));
+  const std::string flat =
+      "Layer (type:depth-idx)  Input Shape    Output Shape   Param #  Kernel Shape\n"
+      "Net                     [1, 3, 4, 4]   [1, 8, 4, 4]   --       --\n"
+      "+ Sequential: 1-1       [1, 3, 4, 4]   [1, 8, 4, 4]   224      --\n";
+  EXPECT_THAT(wrong(flat), HasSubstr("expected torchinfo.summary with a larger depth"));
   std::string gap = text;
   gap.replace(gap.find("[1, 64, 27, 27]           [1, 192"), 15, "[1, 64, 20, 20]");
   EXPECT_THAT(wrong(gap), HasSubstr("takes 64 x 20 x 20, and the module before makes 64 x 27 x 27"));
