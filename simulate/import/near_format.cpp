@@ -49,6 +49,8 @@ bool is_other_nsys_report(std::string_view line) {
   return times && (holds(line, "Name") || holds(line, "Operation") || holds(line, "Range"));
 }
 
+bool is_rate_of_a_solver(std::string_view line) { return line.starts_with("base_lr:"); }
+
 struct Near {
   bool (*is)(std::string_view text);
   std::string_view says;
@@ -71,6 +73,13 @@ constexpr Near kNear[] = {
     {[](std::string_view text) { return any_line(text, is_other_nsys_report); },
      "a report of nsys that names no kernel's time, or not as CSV; expected 'nsys stats -r cuda_gpu_kern_sum "
      "--format csv'"},
+    {[](std::string_view text) {
+       return holds(text, "op {") && holds(text, "type:") && holds(text, "output:");
+     },
+     "a network of Caffe2, which keeps the shapes of its weights in another file; expected ONNX, or Caffe's "
+     "prototxt"},
+    {[](std::string_view text) { return any_line(text, is_rate_of_a_solver); },
+     "a solver of Caffe; expected the network that its 'net' names"},
     {[](std::string_view text) { return text.starts_with("SQLite format 3"); },
      "a database, as Nsight Systems has it; expected 'nsys stats -r cuda_gpu_kern_sum --format csv' of it"},
     {[](std::string_view text) { return text.starts_with("PK\x03\x04"); },
