@@ -14,7 +14,7 @@ constexpr std::size_t kMostRows = 100'000;
 constexpr std::int64_t kMostParameters = 1'000'000'000'000;
 constexpr std::int64_t kLargestSide = 10'000'000;
 constexpr std::size_t kMostSides = 8;
-constexpr double kDeepestModule = 1000;
+constexpr int kDeepestModule = 1'000;
 
 // The line with one ASCII character for each of Unicode, so that columns line up: '|' for upright lines, '~'
 // for the three dots of a cut name, '-' for all others.
@@ -255,8 +255,8 @@ void set_module(const std::string& text, const std::string& file, SummaryRow& ro
   }
   if (colon < text.size()) return;
   row.type = text.substr(begin, text.find_first_of(" (", begin) - begin);
-  row.depth =
-      static_cast<int>(std::min<std::size_t>((begin + 3) / 5, kDeepestModule));  // two blanks, five more each
+  constexpr std::size_t kFirst = 2, kEach = 5;  // characters before a module of the first level, of each more
+  row.depth = static_cast<int>(std::min<std::size_t>((begin + kEach - kFirst) / kEach, kDeepestModule));
 }
 
 }  // namespace
