@@ -3,7 +3,6 @@
 #include <cmath>
 #include <map>
 #include <memory>
-#include <unordered_map>
 
 #include <nlohmann/json.hpp>
 
@@ -55,15 +54,15 @@ struct Launched {
   }
 };
 
-using LaunchedByCall = std::unordered_map<std::int64_t, Launched>;  // by the ids of operations
+using LaunchedByCall = std::map<std::int64_t, Launched>;  // by the ids of operations
 
 // Calls by the text of what they are called with: a trace has few different ones.
 struct Collected {
   std::map<std::string, std::size_t> kinds;  // to `calls`
   std::vector<ShapedCalls> calls;
-  std::unordered_map<std::int64_t, std::size_t> operations;  // ids to `calls`
-  LaunchedByCall launched, data_gradient, weight_gradient;   // the latter of kernels whose names say so
-  std::vector<std::int64_t> order;                           // of ids that launched, as first met
+  std::map<std::int64_t, std::size_t> operations;           // ids to `calls`
+  LaunchedByCall launched, data_gradient, weight_gradient;  // the latter of kernels whose names say so
+  std::vector<std::int64_t> order;                          // of ids that launched, as first met
 };
 
 void add_operator(const TraceEvent& event, Collected& all) {
