@@ -14,7 +14,7 @@ std::int64_t ConfigValues::count(std::string_view key, std::int64_t most) const 
 }
 
 std::int64_t ConfigValues::count(std::string_view key, std::int64_t most, std::int64_t otherwise) const {
-  return given(key) ? config_.at(key).whole(0, most) : otherwise;
+  return given(key) ? config_.at(key).whole(otherwise > 0 ? 1 : 0, most) : otherwise;
 }
 
 bool ConfigValues::flag(std::string_view key, bool otherwise) const {

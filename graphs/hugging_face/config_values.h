@@ -16,8 +16,9 @@ class ConfigValues {
   explicit ConfigValues(const JsonNode& config) : config_(config) {}
 
   [[nodiscard]] std::int64_t count(std::string_view key, std::int64_t most) const;
-  // `otherwise` where the key is missing or null.
+  // The count, or `otherwise` where the key is missing or null; 0 is one where `otherwise` is 0.
   [[nodiscard]] std::int64_t count(std::string_view key, std::int64_t most, std::int64_t otherwise) const;
+  // `otherwise` where the key is missing or null.
   [[nodiscard]] bool flag(std::string_view key, bool otherwise) const;
   [[nodiscard]] double number(std::string_view key, double otherwise) const;
   // The number that `key` of the map `map` has.

@@ -71,10 +71,17 @@ class PlainYaml {
     if (at_line_end()) skip_line();
     while (at_ < text_.size()) {
       skip_spaces();
+      if (at_document_end()) throw NotPlain();
       if (!at_line_end()) return column();
       skip_line();
     }
     return 0;
+  }
+
+  // "..." alone or before a space, at the beginning of a line.
+  [[nodiscard]] bool at_document_end() const {
+    const std::string_view rest = text_.substr(at_);
+    return column() == 0 && rest.starts_with("...") && (rest.size() == 3 || ends_word(rest[3]));
   }
 
   SpecTree block(std::size_t indent, std::size_t depth) {

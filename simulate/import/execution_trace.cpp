@@ -338,26 +338,10 @@ class TraceReader {
   ExecutionTrace trace_;
 };
 
-std::string text_of(const std::filesystem::path& file) {
-  UnpackedFile unpacked(file);
-  unpacked.expect_at_most(kMostBytes);
-  std::istream in(&unpacked);
-  in.exceptions(std::ios::badbit);  // a file that is too large is said by the buffer
-  std::string text;
-  constexpr std::size_t kPart = std::size_t{1} << 20U;
-  while (in) {
-    const std::size_t have = text.size();
-    text.resize(have + kPart);
-    in.read(text.data() + have, static_cast<std::streamsize>(kPart));
-    text.resize(have + static_cast<std::size_t>(in.gcount()));
-  }
-  return text;
-}
-
 }  // namespace
 
 ExecutionTrace read_execution_trace(const std::filesystem::path& file) {
-  const JsonDocument document(file.string(), text_of(file), kMostDepth, kMostValues);
+  const JsonDocument document(file.string(), unpacked_text(file, kMostBytes), kMostDepth, kMostValues);
   const JsonNode root = document.root();
   return TraceReader(root, file.string()).run();
 }

@@ -67,7 +67,7 @@ std::vector<GpuFacts> read_device_query(std::string_view text, const std::string
       set.usable_memory(value.substr(bytes), "B");
     }
     if (holds(key, "Multiprocessors") && holds(key, "CUDA Cores/MP")) set_units(set, key);
-    if (key == "GPU Max Clock rate" || key == "GPU Clock rate") set.clock(value);
+    if (key == "GPU Max Clock rate" || key == "GPU Clock rate" || key == "GPU Clock Speed") set.clock(value);
     if (key == "Memory Clock rate") memory_clock = set.positive(value, "a clock in MHz");
     if (key == "Memory Bus Width") set.bus_bits(value);
     if (key == "L2 Cache Size") set.l2_size(value);

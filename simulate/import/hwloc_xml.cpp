@@ -1,4 +1,5 @@
-// The XML of `lstopo --of xml`: packages (sockets), bridges, PCI devices and what drivers say of them.
+// The XML of `lstopo --of xml`: packages (before hwloc 1.11 "sockets"), bridges, PCI devices and what drivers
+// say of them.
 #include <algorithm>
 #include <map>
 
@@ -53,8 +54,9 @@ struct Place {
 void note_gpu(const XmlElement& device, const Place& place, Walk& walk) {
   const int number = static_cast<int>(walk.facts.slots.size());
   std::string name(info_below(device, "GPUModel"));
-  if (name.empty()) {  // "GP102 [GeForce GTX 1080 Ti]"
-    const std::string_view device_name = info_of(device, "PCIDevice");
+  if (name.empty()) {  // "GP102 [GeForce GTX 1080 Ti]"; hwloc 1 has it in the attribute "name"
+    std::string_view device_name = info_of(device, "PCIDevice");
+    if (device_name.empty()) device_name = device.attribute("name");
     const std::size_t first = device_name.find('[');
     const std::size_t last = device_name.rfind(']');
     if (first != std::string_view::npos && last != std::string_view::npos && first < last)
@@ -69,7 +71,7 @@ void note_gpu(const XmlElement& device, const Place& place, Walk& walk) {
 
 void visit(const XmlElement& object, Place place, Walk& walk) {
   const std::string_view type = object.attribute("type");
-  if (type == "Package") place.socket = walk.sockets++;
+  if (type == "Package" || type == "Socket") place.socket = walk.sockets++;
   if (type == "NUMANode") {
     const double bytes = leading_number(object.attribute("local_memory")).value_or(0);
     walk.facts.memory_size = Bytes(walk.facts.memory_size.value_or(Bytes(0)).si() + bytes);

@@ -1,6 +1,6 @@
 // Tables of kernels as CSV: nsys stats (cuda_gpu_kern_sum, cuda_gpu_sum, cuda_kern_exec_sum, cuda_gpu_trace),
-// nvprof --csv (summary,
-// --print-gpu-trace), ncu --csv. Lines that begin with "==" are what nvprof and ncu say beside the table.
+// nvprof --csv (summary, --print-gpu-trace), ncu --csv. Lines that begin with "==" are what nvprof and ncu
+// say beside the table.
 #include <algorithm>
 #include <fstream>
 #include <istream>
@@ -23,8 +23,9 @@ namespace {
 
 constexpr std::size_t kLargestTable = std::size_t{1} << 30U;
 
-// The text with lines before the table and beside it empty, so that lines keep their numbers. A second header
-// begins a table of the host's calls, as nvprof before CUDA 9 writes it: the text ends there.
+// The text with lines before the table and beside it empty, so that lines keep their numbers. It ends at a
+// second header, which begins a table of the host's calls, as nvprof before CUDA 9 writes it, and where 'nsys
+// stats' says which report comes next.
 std::string table_in(const std::filesystem::path& file) {
   UnpackedFile unpacked(file, kLargestTable + 1);
   std::istream in(&unpacked);
@@ -38,7 +39,7 @@ std::string table_in(const std::filesystem::path& file) {
       text += header.empty() ? "\n" : line + "\n";
       continue;
     }
-    if (line == header) break;
+    if (line == header || line.starts_with("Processing [")) break;
     text += beside ? "\n" : line + "\n";
     if (text.size() > kLargestTable)
       fail_at(file.string(), 0, "a table of more than 1 GiB; expected a shorter run");

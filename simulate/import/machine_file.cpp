@@ -22,6 +22,7 @@ namespace {
 
 // Stand-ins for parts that no tool names.
 constexpr const char* kUsualCpu = "xeon_gold_6230";
+constexpr const char* kLinkOfGrace = "nvlink_c2c";
 constexpr const char* kUsualMemory = "256 GiB";
 constexpr const char* kUsualGpu = "a100_pcie_40gb";
 // A card of so many NVLinks, most first.
@@ -159,6 +160,9 @@ std::optional<std::string> known_cpu(const std::string& model, const Catalog& ca
   return std::nullopt;
 }
 
+// The CPU where none is known: only Grace has NVLink-C2C.
+std::string usual_cpu(const GpuSpec& gpu) { return gpu.bus.name == kLinkOfGrace ? "grace" : kUsualCpu; }
+
 std::string given_or(const GivenValues& given, const std::string& key, const std::string& otherwise) {
   const auto found = given.find(key);
   return found == given.end() ? otherwise : found->second;
@@ -201,7 +205,7 @@ ImportedFile machine_file(const MachineFacts& facts, const std::string& file, co
   add("title", spec_text(given_or(given, "title", usual)), "");
   add("gpu", spec_scalar(gpu.name), "");
   add("gpus", spec_scalar(std::to_string(facts.slots.size())), source);
-  add("cpu", spec_scalar(given_or(given, "cpu", cpu.value_or(kUsualCpu))), "");
+  add("cpu", spec_scalar(given_or(given, "cpu", cpu.value_or(usual_cpu(gpu.spec)))), "");
   add("sockets", spec_scalar(std::to_string(facts.sockets)),
       facts.sockets_known ? source : "estimate: by the numbers of the buses, " + source);
   add("memory_size", spec_scalar(given_or(given, "memory_size", memory)),
@@ -231,7 +235,7 @@ ImportedFile machine_file(const MachineFacts& facts, const std::string& file, co
   if (!cpu && !given.contains("cpu"))
     imported.notes.push_back(
         fmt::format("the CPU is {}: {} stands for it; --set cpu=... names another of 'tbd-sim list cpus'",
-                    facts.cpu.empty() ? "not named" : in_quotes(facts.cpu), kUsualCpu));
+                    facts.cpu.empty() ? "not named" : in_quotes(facts.cpu), usual_cpu(gpu.spec)));
   imported.notes.push_back(
       "networks to other machines are not in such a file: --network says which, where it is used");
   return imported;

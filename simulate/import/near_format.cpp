@@ -33,6 +33,24 @@ bool is_row_of_card(std::string_view line) {
   });
 }
 
+// "Time (%);Total Time (ns);Instances;Name"
+bool is_parted_by_semicolons(std::string_view line) {
+  constexpr std::ptrdiff_t kSome = 2;
+  const bool titles = holds(line, "Name") || holds(line, "name");
+  return titles && std::ranges::count(line, ';') >= kSome && std::ranges::count(line, ',') == 0;
+}
+
+// A header of Keras without the column of parameters, with which rows begin.
+bool is_cut_summary(std::string_view line) { return holds(line, "Layer (type)") && !holds(line, "Param"); }
+
+// "Time (%),Total Time (ns),Num Calls,Avg (ns),...", or the columns that are printed without --format csv.
+bool is_other_nsys_report(std::string_view line) {
+  const bool times = holds(line, "Total Time (") || holds(line, "Proj Time (") || holds(line, "Dur (");
+  return times && (holds(line, "Name") || holds(line, "Operation") || holds(line, "Range"));
+}
+
+bool is_rate_of_a_solver(std::string_view line) { return line.starts_with("base_lr:"); }
+
 struct Near {
   bool (*is)(std::string_view text);
   std::string_view says;
@@ -45,6 +63,23 @@ constexpr Near kNear[] = {
     {[](std::string_view text) { return any_line(text, is_row_of_card); },
      "a table without the names of its columns; expected 'nvidia-smi --query-gpu=name,... --format=csv', "
      "without noheader"},
+    {[](std::string_view text) { return any_line(text, is_parted_by_semicolons); },
+     "a table whose cells are parted by semicolons, as spreadsheets save it; expected commas, and points in "
+     "numbers"},
+    {[](std::string_view text) { return any_line(text, is_cut_summary); },
+     "a summary of Keras that is cut at a terminal's width; expected a wider one: COLUMNS=200 in the "
+     "environment, "
+     "and model.summary(line_length=160)"},
+    {[](std::string_view text) { return any_line(text, is_other_nsys_report); },
+     "a report of nsys that names no kernel's time, or not as CSV; expected 'nsys stats -r cuda_gpu_kern_sum "
+     "--format csv'"},
+    {[](std::string_view text) {
+       return holds(text, "op {") && holds(text, "type:") && holds(text, "output:");
+     },
+     "a network of Caffe2, which keeps the shapes of its weights in another file; expected ONNX, or Caffe's "
+     "prototxt"},
+    {[](std::string_view text) { return any_line(text, is_rate_of_a_solver); },
+     "a solver of Caffe; expected the network that its 'net' names"},
     {[](std::string_view text) { return text.starts_with("SQLite format 3"); },
      "a database, as Nsight Systems has it; expected 'nsys stats -r cuda_gpu_kern_sum --format csv' of it"},
     {[](std::string_view text) { return text.starts_with("PK\x03\x04"); },

@@ -1,5 +1,6 @@
 // An ONNX graph as a model file. A layer's backward pass is tbd-sim's own, so only the forward graph is read.
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include <fmt/format.h>
@@ -111,9 +112,24 @@ std::string without_softmax(const OnnxConversion& net, const std::string& output
   return is_softmax && !node->inputs.empty() ? node->inputs[0] : output;
 }
 
+// Refuses a network of whole numbers in the place of reals, which is made of a trained one and is not
+// trained.
+void require_reals(const OnnxGraph& graph) {
+  constexpr std::string_view kOfIntegers[] = {"QuantizeLinear", "DynamicQuantizeLinear", "QLinearConv",
+                                              "QLinearMatMul",  "ConvInteger",           "MatMulInteger"};
+  for (const OnnxNode& node : graph.nodes) {
+    if (std::ranges::find(kOfIntegers, node.op) != std::end(kOfIntegers))
+      NetworkBuilder(graph.file, "")
+          .fail(fmt::format(
+              "is quantized for inference ({}); expected the network before that, as it is trained",
+              node.op));
+  }
+}
+
 }  // namespace
 
 ImportedFile onnx_network(const OnnxGraph& graph, const GivenValues& given) {
+  require_reals(graph);
   const std::string output = graph.outputs.empty() ? std::string() : graph.outputs.front();
   const std::set<std::string> needed = needed_for(graph, output);
   std::vector<const OnnxInput*> inputs;

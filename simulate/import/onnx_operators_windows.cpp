@@ -57,11 +57,14 @@ void set_seen(OnnxConversion& net, const OnnxNode& node, const NetworkTensor& to
   net.set(node, to, batch_and(sequence ? std::vector<std::int64_t>{to.shape[0], to.shape[2]} : to.shape));
 }
 
-// Whether the bias is that of a batch norm which the export for inference folded into the convolution: the
-// new tensors have the weight's name and "_bias" (onnxscript 0.7, rewriter/rules/common/_fuse_batchnorm.py),
-// or both that of the node and a number (PyTorch's torch/csrc/jit/passes/onnx/eval_peephole.cpp).
+// Whether the export for inference folded a batch norm into the convolution: the new tensors have the
+// weight's name and "_bias" (onnxscript 0.7, rewriter/rules/common/_fuse_batchnorm.py), or both that of the
+// node and a number (PyTorch's torch/csrc/jit/passes/onnx/eval_peephole.cpp). Where weights are new the bias
+// is 0 and left out; the output still has the norm's name: of its three outputs torch.export takes one by
+// "getitem".
 bool has_folded_norm(const OnnxNode& node) {
-  constexpr std::string_view kNumbered = "onnx::Conv_";
+  constexpr std::string_view kNumbered = "onnx::Conv_", kOneOfSeveral = "getitem";
+  if (node.inputs.size() == 2) return node.outputs.size() == 1 && node.outputs[0].starts_with(kOneOfSeveral);
   if (node.inputs.size() != 3) return false;
   const std::string &weight = node.inputs[1], &bias = node.inputs[2];
   return bias == weight + "_bias" || (weight.starts_with(kNumbered) && bias.starts_with(kNumbered));

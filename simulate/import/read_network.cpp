@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
-#include "hwspecs/base/file.h"
 #include "simulate/import/network_files.h"
 #include "simulate/import/summary_network.h"
+#include "simulate/import/unpacked_file.h"
 
 namespace tbdsim {
 namespace {
@@ -18,13 +18,13 @@ ImportedFile read_network(FileFormat format, const std::filesystem::path& file, 
     case FileFormat::onnx:
       return onnx_network(read_onnx(file), given);
     case FileFormat::paleo:
-      return paleo_network(read_file(file, kLargestText), file.string());
+      return paleo_network(unpacked_text(file, kLargestText), file.string());
     case FileFormat::keras_summary:
-      return keras_network(read_file(file, kLargestText), file.string(), given);
+      return keras_network(unpacked_text(file, kLargestText), file.string(), given);
     case FileFormat::torchinfo_summary:
-      return torchinfo_network(read_file(file, kLargestText), file.string());
+      return torchinfo_network(unpacked_text(file, kLargestText), file.string());
     default:
-      return prototxt_network(read_file(file, kLargestText), file.string());
+      return prototxt_network(unpacked_text(file, kLargestText), file.string());
   }
 }
 

@@ -54,17 +54,15 @@ struct Launched {
   }
 };
 
-struct LaunchedByCall {
-  Launched all, data_gradient, weight_gradient;
-};
+using LaunchedByCall = std::map<std::int64_t, Launched>;  // by the ids of operations
 
 // Calls by the text of what they are called with: a trace has few different ones.
 struct Collected {
   std::map<std::string, std::size_t> kinds;  // to `calls`
   std::vector<ShapedCalls> calls;
-  std::map<std::int64_t, std::size_t> operations;   // ids to `calls`
-  std::map<std::int64_t, LaunchedByCall> launched;  // by the same ids
-  std::vector<std::int64_t> order;                  // of ids that launched, as first met
+  std::map<std::int64_t, std::size_t> operations;           // ids to `calls`
+  LaunchedByCall launched, data_gradient, weight_gradient;  // the latter of kernels whose names say so
+  std::vector<std::int64_t> order;                          // of ids that launched, as first met
 };
 
 void add_operator(const TraceEvent& event, Collected& all) {
@@ -86,16 +84,19 @@ void add_operator(const TraceEvent& event, Collected& all) {
 
 void add_kernel(const TraceEvent& event, Collected& all) {
   if (event.operation < 0) return;
+  if (all.launched.size() >= kMostCalls)
+    throw UsageError("a trace of more than 20000000 operators with kernels; expected some steps");
   const auto [found, is_new] = all.launched.try_emplace(event.operation);
   if (is_new) all.order.push_back(event.operation);
-  LaunchedByCall& launched = found->second;
-  launched.all.add(event);
-  if (event.name.find("dgrad") != std::string::npos) launched.data_gradient.add(event);
-  if (event.name.find("wgrad") != std::string::npos) launched.weight_gradient.add(event);
+  found->second.add(event);
+  if (event.name.find("dgrad") != std::string::npos) all.data_gradient[event.operation].add(event);
+  if (event.name.find("wgrad") != std::string::npos) all.weight_gradient[event.operation].add(event);
 }
 
-void add_call(const Launched& launched, ShapedKernels& kernels) {
-  if (launched.count == 0) return;
+void add_call(const LaunchedByCall& all, std::int64_t id, ShapedKernels& kernels) {
+  const auto found = all.find(id);
+  if (found == all.end()) return;
+  const Launched& launched = found->second;
   if (kernels.seconds.empty()) {
     kernels.longest = launched.kernel;
     kernels.count = launched.count;
@@ -124,16 +125,15 @@ ShapedTrace read_shaped_trace(const std::filesystem::path& file) {
                          }});
   if (!gpus.empty()) trace.gpu = gpus.begin()->second;
   for (const std::int64_t id : all.order) {
-    const LaunchedByCall& launched = all.launched.at(id);
     const auto operation = all.operations.find(id);
     if (operation == all.operations.end()) {
-      trace.without_shapes += launched.all.count;
+      trace.without_shapes += all.launched.at(id).count;
       continue;
     }
     ShapedCalls& calls = all.calls[operation->second];
-    add_call(launched.all, calls.kernels);
-    add_call(launched.data_gradient, calls.data_gradient);
-    add_call(launched.weight_gradient, calls.weight_gradient);
+    add_call(all.launched, id, calls.kernels);
+    add_call(all.data_gradient, id, calls.data_gradient);
+    add_call(all.weight_gradient, id, calls.weight_gradient);
   }
   for (ShapedCalls& calls : all.calls) {
     if (!calls.kernels.seconds.empty()) trace.calls.push_back(std::move(calls));

@@ -57,16 +57,33 @@ class Keras : SummaryLayers {
   }
 
   ImportedFile network() {
-    for (const SummaryRow& row : table_.rows) {
-      last_ = row.type == "InputLayer" ? input(row) : convert(row);
-      tensors_.emplace_back(row.name, last_);
-    }
+    for (std::size_t i = 0; i < table_.rows.size();) i = read(i);
     builder_.note("activations inside of layers are not in a summary, and all others are taken as ReLU");
     builder_.note("pools' windows are the smallest that make these shapes");
     return builder_.finish(last_, "Keras");
   }
 
  private:
+  // Sets the last tensor to that of a row's layer, or of the layers inside it; returns the number of the next
+  // row.
+  std::size_t read(std::size_t number) {
+    const SummaryRow& row = table_.rows[number];
+    const auto is_inside = [&](std::size_t i) {
+      return i < table_.rows.size() && table_.rows[i].depth > row.depth;
+    };
+    std::size_t next = number + 1;
+    if (row.type == "Sequential" && is_inside(next)) {
+      last_ = parents(row)[0];
+      while (is_inside(next)) next = read(next);
+    } else if (row.type != "InputLayer") {
+      last_ = convert(row);
+    } else if (row.depth == 0) {  // the input of a model inside is what that model reads
+      last_ = input(row);
+    }
+    tensors_.emplace_back(row.name, last_);
+    return next;
+  }
+
   // Cut names of types, as "BatchNormalizatio~".
   static void complete(SummaryRow& row) {
     constexpr std::string_view kTypes[] = {
@@ -125,7 +142,7 @@ class Keras : SummaryLayers {
   }
 
   [[nodiscard]] std::vector<NetworkTensor> parents(const SummaryRow& row) const {
-    if (!table_.has_connections) return {last_};
+    if (!table_.has_connections || row.depth > 0) return {last_};  // a Sequential shows none inside
     std::vector<NetworkTensor> all;
     for (const std::string& name : row.from) all.push_back(parent(row, name));
     if (all.empty()) fail(row, "is connected to nothing; expected the layers it reads");
@@ -198,7 +215,7 @@ class Keras : SummaryLayers {
   NetworkTensor same(const SummaryRow&, const NetworkTensor& from) { return from; }
 
   NetworkTensor joined(const SummaryRow& row, const std::vector<NetworkTensor>& from) {
-    if (!table_.has_connections)
+    if (!table_.has_connections || row.depth > 0)
       fail(row,
            "reads several layers, and the column 'Connected to' is missing; expected it, as "
            "model.summary(line_length=160) prints it in a wide terminal");
@@ -233,7 +250,7 @@ class Keras : SummaryLayers {
     };
     if (row.type == "Functional" || row.type == "Sequential" || row.type == "Model")
       fail(row,
-           "is a model of its own, whose layers this summary does not show; expected the summary of that "
+           "is a model of its own, whose layers this summary does not connect; expected the summary of that "
            "model, as model.get_layer(" +
                in_quotes(row.name) + ").summary(line_length=160) prints it, or ONNX");
     const std::vector<NetworkTensor> from = parents(row);

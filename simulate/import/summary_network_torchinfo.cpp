@@ -131,6 +131,9 @@ class Torchinfo : SummaryLayers {
         {"Softmax", &Torchinfo::same},
         {"LogSoftmax", &Torchinfo::same},
     };
+    if (row.type == "Sequential" && row.parameters > 0)
+      fail(row,
+           "a Sequential, none of whose modules is shown; expected torchinfo.summary with a larger depth");
     const auto* found = std::ranges::find(kConversions, std::string_view(row.type), &Conversion::type);
     return found == std::end(kConversions) ? unsupported(row, from) : (this->*found->add)(row, from);
   }

@@ -14,7 +14,7 @@ constexpr std::size_t kMostRows = 100'000;
 constexpr std::int64_t kMostParameters = 1'000'000'000'000;
 constexpr std::int64_t kLargestSide = 10'000'000;
 constexpr std::size_t kMostSides = 8;
-constexpr double kDeepestModule = 1000;
+constexpr int kDeepestModule = 1'000;
 
 // The line with one ASCII character for each of Unicode, so that columns line up: '|' for upright lines, '~'
 // for the three dots of a cut name, '-' for all others.
@@ -161,6 +161,15 @@ class KerasReader {
         line, [](char c) { return c == '_' || c == '=' || c == '-' || c == '|' || c == ' '; });
   }
 
+  // Models around a layer, as Keras 3 shows those of models in models: "|    - conv2d (Conv2D)", three blanks
+  // each.
+  [[nodiscard]] static int depth_of(const std::string& line) {
+    constexpr std::size_t kBlanks = 3, kMost = 1'000;
+    const std::size_t begin = line.find_first_not_of("| ");
+    const bool inside = begin != std::string::npos && line.substr(begin).starts_with("- ");
+    return inside ? static_cast<int>(std::clamp<std::size_t>((begin - 1) / kBlanks, 1, kMost)) : 0;
+  }
+
   [[nodiscard]] std::vector<std::string> cells_of(const std::string& line) const {
     std::vector<std::string> cells;
     if (!boxed_) {
@@ -189,14 +198,15 @@ class KerasReader {
                 in_quotes(cells[kParameters]) + " is no number of parameters; expected one as 9,472");
       if (table_.rows.size() == kMostRows)
         fail_at(file_, number, "more than 100000 layers; expected a smaller network");
-      row_ = {.line = number, .name = {}, .type = {}, .parameters = *count};
+      row_ = {.line = number, .name = {}, .type = {}, .parameters = *count, .depth = depth_of(line)};
       cells_ = cells;
       open_ = true;
       return;
     }
     if (!open_) fail_at(file_, number, "a row without a number of parameters; expected one as '9,472'");
     for (std::size_t i = 0; i < cells.size(); ++i) {
-      if (!cells[i].empty()) cells_[i] += (cells_[i].empty() ? "" : " ") + cells[i];
+      // Boxes cut between words; Keras 2 cuts anywhere, in names too.
+      if (!cells[i].empty()) cells_[i] += (boxed_ && !cells_[i].empty() ? " " : "") + cells[i];
     }
   }
 
@@ -205,6 +215,7 @@ class KerasReader {
     open_ = false;
     set_name_and_type(cells_[0], row_);
     std::erase(row_.type, ' ');  // of a name that lines cut
+    if (row_.depth > 0) row_.name.erase(0, row_.name.find_first_not_of("- "));
     row_.output = sides_of(cells_[1]);
     if (row_.type.empty())
       fail_at(file_, row_.line,
@@ -227,9 +238,9 @@ class KerasReader {
   SummaryTable table_{};
 };
 
-// Sets type, name and depth from "|    --Conv2d (conv1): 2-1".
+// Sets type, name and depth from "|    --Conv2d (conv1): 2-1", "|    --Conv2d (conv1)", "|    + Conv2d: 2-1".
 void set_module(const std::string& text, const std::string& file, SummaryRow& row) {
-  const std::size_t begin = std::min(text.find_first_not_of("|- "), text.size());
+  const std::size_t begin = std::min(text.find_first_not_of("|-+ "), text.size());
   const std::size_t colon = std::min(text.rfind(": "), text.size());
   const std::string module = text.substr(begin, colon < begin ? 0 : colon - begin);
   const std::size_t open = module.find(" (");
@@ -242,7 +253,10 @@ void set_module(const std::string& text, const std::string& file, SummaryRow& ro
       fail_at(file, row.line, in_quotes(text) + "; expected a depth of 0 to 1000 after the colon");
     row.depth = static_cast<int>(depth);
   }
-  if (colon == text.size()) row.type = text.substr(begin, text.find_first_of(" (", begin) - begin);
+  if (colon < text.size()) return;
+  row.type = text.substr(begin, text.find_first_of(" (", begin) - begin);
+  constexpr std::size_t kFirst = 2, kEach = 5;  // characters before a module of the first level, of each more
+  row.depth = static_cast<int>(std::min<std::size_t>((begin + kEach - kFirst) / kEach, kDeepestModule));
 }
 
 }  // namespace
@@ -252,7 +266,7 @@ bool is_keras_header(std::string_view line) {
 }
 
 bool is_torchinfo_header(std::string_view line) {
-  return holds(line, "Layer (type") && holds(line, "depth-idx)");
+  return holds(line, "Layer (type") && (holds(line, "depth-idx)") || holds(line, "(var_name))"));
 }
 
 SummaryTable read_keras_summary(const std::string& text, const std::string& file) {

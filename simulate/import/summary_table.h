@@ -16,7 +16,7 @@ struct SummaryRow {
   std::int64_t parameters = 0;
   std::vector<std::int64_t> kernel{};  // torchinfo's, where it is shown
   std::vector<std::string> from{};     // Keras's column 'Connected to', cut names with "~"
-  int depth = 0;                       // torchinfo's: 0 for the whole model
+  int depth = 0;  // torchinfo's: 0 for the whole model; Keras's: models around the layer but the whole one
 };
 
 struct SummaryTable {

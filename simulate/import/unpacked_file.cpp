@@ -1,6 +1,7 @@
 #include "simulate/import/unpacked_file.h"
 
 #include <algorithm>
+#include <istream>
 #include <limits>
 #include <system_error>
 
@@ -62,9 +63,41 @@ UnpackedFile::int_type UnpackedFile::underflow() {
       throw SpecError(whole, "is no whole gzip file; expected one that unpacks");
     return traits_type::eof();
   }
+  const std::string_view bytes = decoded({buffer_.data(), static_cast<std::size_t>(count)});
   read_ += static_cast<std::uint64_t>(count);
-  setg(buffer_.data(), buffer_.data(), buffer_.data() + count);
-  return traits_type::to_int_type(*gptr());
+  // A stream buffer that is only read from writes nothing to its characters.
+  auto* const first = const_cast<char*>(bytes.data());
+  setg(first, first, first + bytes.size());
+  return bytes.empty() ? underflow() : traits_type::to_int_type(*gptr());
+}
+
+std::string_view UnpackedFile::decoded(std::string_view bytes) {
+  if (read_ == 0 && begins_as_utf16(bytes)) {
+    utf16_.emplace(bytes.front() == '\xfe');
+    bytes.remove_prefix(2);
+  }
+  if (!utf16_) return bytes;
+  utf8_.clear();
+  utf16_->append(bytes, utf8_);
+  return utf8_;
+}
+
+std::string unpacked_text(const std::filesystem::path& file, std::uint64_t most_bytes) {
+  UnpackedFile unpacked(file, most_bytes + 1);
+  std::istream in(&unpacked);
+  in.exceptions(std::ios::badbit);  // what the buffer throws goes through
+  std::string text;
+  constexpr std::size_t kPart = std::size_t{1} << 20U;
+  while (in) {
+    const std::size_t have = text.size();
+    text.resize(have + kPart);
+    in.read(text.data() + have, static_cast<std::streamsize>(kPart));
+    text.resize(have + static_cast<std::size_t>(in.gcount()));
+  }
+  if (text.size() > most_bytes)
+    throw UsageError(file.string() + ": holds more than " + std::to_string(most_bytes >> 20U) +
+                     " MiB; expected a shorter file");
+  return text;
 }
 
 }  // namespace tbdsim

@@ -1,12 +1,16 @@
-// A file as a stream of bytes, unpacked on the way where it is compressed by gzip.
+// A file as a stream of bytes: unpacked on the way where it is compressed by gzip, in UTF-8 where it is
+// UTF-16 with a byte-order mark.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <streambuf>
 #include <string>
 #include <vector>
+
+#include "simulate/import/utf16.h"
 
 namespace tbdsim {
 
@@ -28,13 +32,21 @@ class UnpackedFile : public std::streambuf {
   int_type underflow() override;
 
  private:
+  // The bytes just read as the stream gives them: as they are, or decoded.
+  std::string_view decoded(std::string_view bytes);
+
   struct Unzip;
   std::string file_;
   std::unique_ptr<Unzip> unzip_;
   std::vector<char> buffer_;
+  std::optional<Utf16Decoder> utf16_;
+  std::string utf8_;  // of the buffer, where the file is UTF-16
   std::uint64_t read_ = 0;
   std::uint64_t end_;
   std::uint64_t allowed_;
 };
+
+// The whole file as such a stream gives it. Throws UsageError for one of more bytes.
+[[nodiscard]] std::string unpacked_text(const std::filesystem::path& file, std::uint64_t most_bytes);
 
 }  // namespace tbdsim

@@ -134,6 +134,14 @@ TEST(PlainYaml, LeavesTheRestOfYamlToYamlCpp) {
   }
 }
 
+// "..." ends a document at the beginning of a line, before a space too; elsewhere it begins a word.
+TEST(PlainYaml, LeavesTheEndOfADocumentToYamlCpp) {
+  for (const char* yaml : {"... a: 1\n", "a: 1\n...\n", "a: 1\n... b: 2\n", "a: 1\n..."})
+    EXPECT_EQ(outcome(yaml), Outcome::not_plain) << yaml;
+  for (const char* yaml : {"...a: 1\n", "a:\n  ... b: 1\n", "a: ... b\n"})
+    EXPECT_EQ(outcome(yaml), Outcome::same) << yaml;
+}
+
 TEST(PlainYaml, ReadsItsPartOfYaml) {
   for (const char* yaml :
        {"a: 1\n", "a: 1", "- 1\n- -2 x\n", "# c\n\na: x y # c\n", "a:\n- 1\n- b: 2\n  c: [3, {d: 4}]\n",

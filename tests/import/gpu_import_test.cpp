@@ -257,6 +257,8 @@ TEST(Recognise, SaysWhatIsExpectedInPlaceOfANearFormat) {
   EXPECT_THAT(error_of("PK\x03\x04"), HasSubstr("torch.onnx.export"));
   EXPECT_THAT(error_of("\x89HDF"), HasSubstr("model.summary(line_length=160)"));
   EXPECT_THAT(error_of("NVIDIA A10G, 23028, 150.00\n"), HasSubstr("without noheader"));
+  EXPECT_THAT(error_of("op {\n  output: \"conv1\"\n  type: \"Conv\"\n}\n"), HasSubstr("a network of Caffe2"));
+  EXPECT_THAT(error_of("net: \"a.prototxt\"\nbase_lr: 0.01\n"), HasSubstr("a solver of Caffe"));
   EXPECT_THAT(error_of("NVIDIA makes cards\n"), HasSubstr("no format that is known"));
   EXPECT_THAT(error_of("Measured on two cards, NVIDIA A100 and T4.\n"), HasSubstr("no format that is known"));
 }

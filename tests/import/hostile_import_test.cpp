@@ -18,11 +18,14 @@
 #include "simulate/import/recognise.h"
 #include "tests/import/files.h"
 #include "tests/support/cli.h"
+#include "tests/support/hostile_text.h"
 #include "tests/support/temp_dir.h"
 
 namespace tbdsim {
 namespace {
 
+using test::absurd;
+using test::damaged;
 using test::import_file;
 
 constexpr const char* kFiles[] = {"devicequery_v100.txt",
@@ -55,26 +58,6 @@ constexpr const char* kFiles[] = {"devicequery_v100.txt",
                                   "keras_sequential.txt",
                                   "torchinfo_alexnet.txt"};
 
-// A hundred damages of each file: cut short, a byte changed, a piece left out or put in twice, at places and
-// with bytes that follow from the damage's number.
-std::string damaged(std::string bytes, int number) {
-  constexpr int kKinds = 4;
-  const std::size_t at = bytes.size() * static_cast<std::size_t>(number) / 101;
-  const std::size_t piece =
-      std::min<std::size_t>(bytes.size() - at, 1 + static_cast<std::size_t>(number) * 7 % 60);
-  switch (number % kKinds) {
-    case 0:
-      return bytes.substr(0, at);
-    case 1:
-      bytes[at] = static_cast<char>("\0\xff{}<>\"',:-9"[number % 12]);
-      return bytes;
-    case 2:
-      return bytes.erase(at, piece);
-    default:
-      return bytes.insert(at, bytes.substr(at, piece));
-  }
-}
-
 class DamagedFile : public testing::TestWithParam<const char*> {};
 
 TEST_P(DamagedFile, IsReadOrRefused) {
@@ -96,40 +79,6 @@ INSTANTIATE_TEST_SUITE_P(All, DamagedFile, testing::ValuesIn(kFiles));
 
 // Whether tbd-sim reads the format as text of numbers and words.
 bool is_text(const std::string& name) { return !name.ends_with(".gz") && !name.ends_with(".onnx"); }
-
-// A hundred absurdities of each text: in the place of one of its numbers, of which they take one after
-// another, what is none or cannot be: other types, numbers without bounds, nesting, NaN, no UTF-8, NUL bytes,
-// a line again.
-std::string absurd(std::string text, int number) {
-  static const std::string kInstead[] = {"-1",
-                                         "0",
-                                         "1e308",
-                                         "1e999",
-                                         "NaN",
-                                         "-Infinity",
-                                         "99999999999999999999999999",
-                                         "-9223372036854775808",
-                                         "4294967297",
-                                         "\"text\"",
-                                         "null",
-                                         "true",
-                                         "0x7f",
-                                         "\xff\xfe\xc0\x80",
-                                         std::string("\0\0", 2),
-                                         std::string(2'000, '['),
-                                         std::string(100'000, '9'),
-                                         "{\"a\": 1, \"a\": 2}",
-                                         "1\n1",
-                                         ""};
-  std::vector<std::pair<std::size_t, std::size_t>> spans;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t first = std::min(text.find_first_of("0123456789", at), text.size());
-    at = std::min(text.find_first_not_of("0123456789.", first), text.size());
-    if (at > first) spans.emplace_back(first, at - first);
-  }
-  const auto [at, length] = spans[spans.size() * static_cast<std::size_t>(number) / 100];
-  return text.replace(at, length, kInstead[static_cast<std::size_t>(number) % std::size(kInstead)]);
-}
 
 TEST_P(DamagedFile, WithAbsurdNumbersIsReadOrRefused) {
   const std::string name = GetParam();

@@ -73,6 +73,69 @@ TEST(KerasSummary, OldOnesToo) {
 }
 
 // A narrow terminal cuts types; a model inside of another shows none of its layers.
+// Keras 2 cuts long cells anywhere: "..._re" and "lu (ReLU)" are one name, which a row below reads. 432 +
+// 2304 + 16.
+TEST(KerasSummary, NamesThatLinesCutAreJoined) {
+  constexpr const char* kSummary =
+      "Model: \"cut\"\n"
+      " Layer (type)                Output Shape                 Param #   Connected to                  \n"
+      "==================================================================================================\n"
+      " input_1 (InputLayer)        [(None, 8, 8, 3)]            0         []                            \n"
+      " a_first_convolution_of_all  (None, 8, 8, 16)             432       ['input_1[0][0]']             \n"
+      "  (Conv2D)                                                                                        \n"
+      " expanded_conv_depthwise_re  (None, 8, 8, 16)             0         ['a_first_convolution_of_all[0\n"
+      " lu (ReLU)                                                          ][0]']                        \n"
+      " last (Conv2D)               (None, 8, 8, 16)             2320      ['expanded_conv_depthwise_relu\n"
+      "                                                                    [0][0]']                      \n"
+      "Total params: 2752\n";
+  const ImportedFile file = keras_network(kSummary, "k.txt", {});
+  EXPECT_THAT(file.text, HasSubstr("name: \"expanded_conv_depthwise_relu\""));
+  EXPECT_EQ(counts_of(file).first, 432 + 2304 + 16);
+}
+
+// summary(expand_nested=True) of Keras 3: layers of a Sequential follow it, three blanks to the right.
+// 3*3*3*8 + 8, 3*3*8 + 8, 8*16 + 16 and 4096*10 + 10.
+TEST(KerasSummary, LayersOfASequentialInsideAreRead) {
+  constexpr const char* kSummary =
+      "┃ Layer (type)                    ┃ Output Shape           ┃       Param # ┃\n"
+      "│ input_layer_1 (InputLayer)      │ (None, 32, 32, 3)      │             0 │\n"
+      "│ backbone (Sequential)           │ (None, 16, 16, 16)     │           448 │\n"
+      "│    └ conv2d_1 (Conv2D)          │ (None, 16, 16, 8)      │           224 │\n"
+      "│    └ depthwise_conv2d           │ (None, 16, 16, 8)      │            80 │\n"
+      "│ (DepthwiseConv2D)               │                        │               │\n"
+      "│    └ conv2d_2 (Conv2D)          │ (None, 16, 16, 16)     │           144 │\n"
+      "│ flatten (Flatten)               │ (None, 4096)           │             0 │\n"
+      "│ dense_1 (Dense)                 │ (None, 10)             │        40,970 │\n";
+  const ImportedFile file = keras_network(kSummary, "k.txt", {});
+  EXPECT_THAT(file.text, HasSubstr("name: \"depthwise_conv2d\""));
+  EXPECT_EQ(counts_of(file).first, 224 + 80 + 144 + 40'970);
+}
+
+// Where not all is a chain, the column says what reads the model inside and what that reads.
+TEST(KerasSummary, ASequentialInsideIsConnectedByItsName) {
+  constexpr const char* kSummary =
+      "┃ Layer (type)               ┃ Output Shape       ┃   Param # ┃ Connected to                  ┃\n"
+      "│ picture (InputLayer)       │ (None, 8, 8, 4)    │         0 │ -                             │\n"
+      "│ inner (Sequential)         │ (None, 8, 8, 4)    │        20 │ picture[0][0]                 │\n"
+      "│    └ inside (Conv2D)       │ (None, 8, 8, 4)    │        20 │ -                             │\n"
+      "│ beside (Conv2D)            │ (None, 8, 8, 4)    │        20 │ picture[0][0]                 │\n"
+      "│ sum (Add)                  │ (None, 8, 8, 4)    │         0 │ inner[0][0], beside[0][0]     │\n"
+      "│ flatten (Flatten)          │ (None, 256)        │         0 │ sum[0][0]                     │\n";
+  const ImportedFile file = keras_network(kSummary, "k.txt", {});
+  EXPECT_EQ(counts_of(file).first, 40);
+  EXPECT_THAT(file.text, HasSubstr("name: \"sum\""));
+}
+
+// What print_fn writes to a file in a terminal of 80 columns: the columns behind are gone.
+TEST(KerasSummary, ThatIsCutSaysHowToPrintAWiderOne) {
+  const test::TempDir dir;
+  const std::string file = dir.write("cut.txt",
+                                     "┃ Layer (type)                      ┃ Output Shape           \n"
+                                     "│ conv (Conv2D)                     │ (None, 8, 8, 4)        \n")
+                               .string();
+  EXPECT_THAT(test::run({"import", file}).err, HasSubstr("expected a wider one: COLUMNS=200"));
+}
+
 TEST(KerasSummary, AModelInsideOfAnotherIsNamed) {
   const std::string text =
       "Model: \"model\"\n Layer (type)                Output Shape              Param #   \n"
@@ -104,6 +167,23 @@ TEST(TorchinfoSummary, AlexNetHasItsPublishedCounts) {
   EXPECT_EQ(counts_of(file), (std::pair<std::int64_t, std::int64_t>{61'100'840, 714'188'480}));
 }
 
+// row_settings=("ascii_only", "var_names"): no numbers of depth, which indents tell. 8*3*9 + 8 and 8*4*4*10
+// + 10.
+TEST(TorchinfoSummary, WithoutDepthsGoesByIndents) {
+  constexpr const char* kSummary =
+      "Layer (type (var_name))      Input Shape        Output Shape       Param #     Kernel Shape\n"
+      "=====\n"
+      "Small (Small)                [1, 3, 4, 4]       [1, 10]            --          --\n"
+      "+ Sequential (features)      [1, 3, 4, 4]       [1, 8, 4, 4]       --          --\n"
+      "|    + Conv2d (0)            [1, 3, 4, 4]       [1, 8, 4, 4]       224         [3, 3]\n"
+      "|    + ReLU (1)              [1, 8, 4, 4]       [1, 8, 4, 4]       --          --\n"
+      "+ Linear (head)              [1, 128]           [1, 10]            1,290       --\n"
+      "=====\n";
+  const ImportedFile file = torchinfo_network(kSummary, "t.txt");
+  EXPECT_EQ(counts_of(file).first, 224 + 1'290);
+  EXPECT_THAT(file.text, HasSubstr("name: \"head\""));
+}
+
 TEST(TorchinfoSummary, SaysWhatIsMissing) {
   const auto wrong = [](const std::string& text) {
     return test::message_of<SpecError>([&] { (void)torchinfo_network(text, "t.txt"); });
@@ -115,6 +195,11 @@ TEST(TorchinfoSummary, SaysWhatIsMissing) {
   std::string block = text;
   block.replace(block.find("Sequential: 1-1"), 15, "BasicBlock: 1-1");
   EXPECT_THAT(wrong(block), HasSubstr("BasicBlock joins its modules by a function"));
+  const std::string flat =
+      "Layer (type:depth-idx)  Input Shape    Output Shape   Param #  Kernel Shape\n"
+      "Net                     [1, 3, 4, 4]   [1, 8, 4, 4]   --       --\n"
+      "+ Sequential: 1-1       [1, 3, 4, 4]   [1, 8, 4, 4]   224      --\n";
+  EXPECT_THAT(wrong(flat), HasSubstr("expected torchinfo.summary with a larger depth"));
   std::string gap = text;
   gap.replace(gap.find("[1, 64, 27, 27]           [1, 192"), 15, "[1, 64, 20, 20]");
   EXPECT_THAT(wrong(gap), HasSubstr("takes 64 x 20 x 20, and the module before makes 64 x 27 x 27"));

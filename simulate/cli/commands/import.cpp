@@ -18,6 +18,7 @@
 #include "simulate/import/read_network.h"
 #include "simulate/import/recognise.h"
 #include "simulate/import/traced_step.h"
+#include "simulate/import/unpacked_file.h"
 #include "simulate/report/measured_tables.h"
 
 namespace tbdsim {
@@ -135,9 +136,9 @@ void run(const ImportOptions& options, SpecCache& specs, std::ostream& out) {
     const std::string name = std::filesystem::path(file).filename().string();
     writer.say(fmt::format("{}: {}", file, info.title));
     if (info.kind == ImportKind::gpu)
-      note_gpus(read_gpu_facts(info.format, read_file(file, kLargestText), name), name, imports);
+      note_gpus(read_gpu_facts(info.format, unpacked_text(file, kLargestText), name), name, imports);
     if (info.kind == ImportKind::machine)
-      imports.machines.emplace_back(read_machine_facts(info.format, read_file(file, kLargestText), name),
+      imports.machines.emplace_back(read_machine_facts(info.format, unpacked_text(file, kLargestText), name),
                                     name);
     if (info.kind == ImportKind::model) {
       networks = true;

@@ -1,0 +1,125 @@
+// Texts as other systems, shells and versions of the tools write them.
+#include <gmock/gmock.h>
+
+#include "hwspecs/base/file.h"
+#include "simulate/import/machine_facts.h"
+#include "simulate/import/measured_run.h"
+#include "simulate/import/utf16.h"
+#include "tests/import/files.h"
+#include "tests/support/cli.h"
+#include "tests/support/hostile_text.h"
+#include "tests/support/temp_dir.h"
+
+namespace tbdsim {
+namespace {
+
+using testing::HasSubstr;
+
+std::string decoded(std::initializer_list<std::string_view> pieces, bool big_end_first) {
+  Utf16Decoder decoder(big_end_first);
+  std::string text;
+  for (const std::string_view piece : pieces) decoder.append(piece, text);
+  return text;
+}
+
+// U+03BC is 03 BC in UTF-16 and CE BC in UTF-8; U+20AC E2 82 AC; U+1F600 the pair D83D DE00 and F0 9F 98 80.
+TEST(Utf16, IsDecoded) {
+  using std::string_view_literals::operator""sv;
+  EXPECT_EQ(decoded({"a\0\xbc\x03\xac\x20"sv}, false), "a\xce\xbc\xe2\x82\xac");
+  EXPECT_EQ(decoded({"\0a\x03\xbc\x20\xac"sv}, true), "a\xce\xbc\xe2\x82\xac");
+  EXPECT_EQ(decoded({"\xd8\x3d"sv, "\xde\x00"sv}, true), "\xf0\x9f\x98\x80");
+  const std::string none = "\xef\xbf\xbd";
+  EXPECT_EQ(decoded({"\xd8\x3d\0a"sv}, true), none + "a");  // half a pair
+  EXPECT_EQ(decoded({"\xde\x00\0a"sv}, true), none + "a");
+  EXPECT_EQ(decoded({"\0a\0"sv}, true), "a" + none);
+}
+
+// What PowerShell writes for "tool > file", packed or not, imports as what other shells write.
+TEST(ForeignTexts, InUtf16AreRead) {
+  const test::TempDir dir;
+  for (const char* name : {"devicequery_v100.txt", "smi_q_mig.txt", "nsys_kern_sum.csv", "nvprof_trace.csv",
+                           "trace.json", "alexnet.prototxt", "alexnet_paleo.json"}) {
+    const std::string text = read_file(test::import_file(name), 1'000'000);
+    const auto imported = [&](const std::string& bytes) {
+      const std::string file = dir.write(name, bytes).string();
+      const test::CliResult result = test::run({"import", file});
+      EXPECT_EQ(result.exit_code, 0) << name << ": " << result.err;
+      return result.out;
+    };
+    const std::string as_it_is = imported(text);
+    for (const auto& [what, bytes] : test::rewritten(text)) {
+      if (!what.starts_with("UTF-16")) continue;
+      EXPECT_EQ(imported(bytes), as_it_is) << name << ", " << what;
+      EXPECT_EQ(imported(test::gzipped(bytes, "", 0)), as_it_is) << name << ", " << what;
+    }
+  }
+}
+
+// 'nsys stats --format csv' without -r prints its reports one behind another. 1 x 5 us + 2 x 2 us.
+TEST(ForeignTexts, OfSeveralNsysReportsHaveTheKernelsOfOne) {
+  constexpr const char* kReports =
+      "Processing [r.sqlite] with [reports/cuda_api_sum.py]... \n\n"
+      "Time (%),Total Time (ns),Num Calls,Avg (ns),Name\n100.0,50000,5,10000.0,cudaLaunchKernel\n\n"
+      "Processing [r.sqlite] with [reports/cuda_gpu_kern_sum.py]... \n\n"
+      "Time (%),Total Time (ns),Instances,Avg (ns),Name\n55.6,5000,1,5000.0,volta_sgemm_128x64_nn\n"
+      "44.4,4000,2,2000.0,vectorized_elementwise_kernel\n\n"
+      "Processing [r.sqlite] with [reports/cuda_gpu_mem_time_sum.py]... \n\n"
+      "Time (%),Total Time (ns),Count,Avg (ns),Operation\n100.0,20000,2,10000.0,[CUDA memcpy HtoD]\n";
+  const test::TempDir dir;
+  const MeasuredRun run = read_measured_run(dir.write("all.csv", kReports));
+  ASSERT_EQ(run.kernels.size(), 2u);
+  EXPECT_DOUBLE_EQ(run.kernel_time.si(), 9e-6);
+  EXPECT_EQ(run.kernels[1].count, 2);
+}
+
+TEST(ForeignTexts, OfOtherReportsSayWhatIsExpected) {
+  const test::TempDir dir;
+  const auto error = [&](const std::string& text) {
+    const test::CliResult result = test::run({"import", dir.write("table.csv", text).string()});
+    EXPECT_EQ(result.exit_code, 2);
+    return result.err;
+  };
+  const char* expected = "expected 'nsys stats -r cuda_gpu_kern_sum --format csv'";
+  EXPECT_THAT(
+      error("Time (%),Total Time (ns),Num Calls,Avg (ns),Name\n100.0,50000,5,1000.0,cudaLaunchKernel\n"),
+      HasSubstr(expected));
+  EXPECT_THAT(
+      error(" ** CUDA GPU Kernel Summary (cuda_gpu_kern_sum):\n\n"
+            " Time (%)  Total Time (ns)  Instances  Name\n -------  -----  ----  ----\n 75.0  3  3  k\n"),
+      HasSubstr(expected));
+  EXPECT_THAT(error("Time (%);Total Time (ns);Instances;Name\n75,0;300000;3;k\n"),
+              HasSubstr("parted by semicolons"));
+}
+
+// hwloc before 1.11 calls packages sockets, and has a device's name in an attribute.
+TEST(ForeignTexts, OfHwloc1HaveSocketsAndNames) {
+  constexpr const char* kTopology = R"(<topology><object type="Machine">
+    <object type="NUMANode" local_memory="1073741824"><object type="Socket">
+      <info name="CPUModel" value="Intel(R) Xeon(R) CPU E5-2690 v4 @ 2.60GHz"/></object>
+      <object type="Bridge"><object type="Bridge"><object type="Bridge">
+        <object type="PCIDev" name="NVIDIA Corporation GK210GL [Tesla K80]" pci_type="0302 [10de:102d] [10de:106c] a1"/>
+        <object type="PCIDev" name="NVIDIA Corporation GK210GL [Tesla K80]" pci_type="0302 [10de:102d] [10de:106c] a1"/>
+      </object></object></object></object>
+    <object type="NUMANode" local_memory="1073741824"><object type="Socket"/></object>
+  </object></topology>)";
+  const MachineFacts facts = read_hwloc_xml(kTopology, "topology.xml");
+  EXPECT_EQ(facts.sockets, 2);
+  ASSERT_EQ(facts.slots.size(), 2u);
+  EXPECT_EQ(facts.slots[0].gpu, "Tesla K80");
+  EXPECT_EQ(facts.slots[1].port, facts.slots[0].port);
+}
+
+// Only Grace has the link that joins a GB200's GPUs to their processor.
+TEST(ForeignTexts, OfAGb200HaveItsProcessor) {
+  const test::TempDir dir;
+  const std::string file =
+      dir.write("topo.txt",
+                "\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\nGPU0\t X \tNV18\t0-71\t0\t2\n"
+                "GPU1\tNV18\t X \t0-71\t0\t10\n")
+          .string();
+  EXPECT_THAT(test::run({"import", file, "--gpu", "gb200"}).out, HasSubstr("\ncpu: grace\n"));
+  EXPECT_THAT(test::run({"import", file, "--gpu", "h100_sxm"}).out, HasSubstr("\ncpu: xeon_gold_6230\n"));
+}
+
+}  // namespace
+}  // namespace tbdsim
