@@ -16,6 +16,7 @@
 namespace tbdsim {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 using test::llama3_8b;
@@ -308,6 +309,8 @@ TEST(DecoderOfGraph, FindsSizesByLayers) {
     EXPECT_THAT(test::message_of<UsageError>([&] { (void)decoder(other); }), HasSubstr("cannot be laid out"))
         << other;
   }
+  EXPECT_THAT(test::message_of<UsageError>([&] { (void)decoder("bert_large"); }),
+              AllOf(HasSubstr("attention in several layers"), HasSubstr("'tbd-sim scaling'")));
 }
 
 std::vector<std::string> plan_of(std::vector<std::string> more) {
