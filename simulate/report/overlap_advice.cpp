@@ -18,10 +18,10 @@ std::vector<std::string> overlap_advice(const LayoutPrediction& prediction, cons
   std::vector<std::string> advice;
   const double tensor = exposed_share(prediction, LayoutDimension::tensor);
   if (tensor >= kNoticedExposure && !stack.overlaps_tensor)
-    advice.push_back(
-        fmt::format("{} of the step waits for tensor-parallel collectives; --overlap-tensor true runs them in "
-                    "pieces beside products, where the program can (Transformer Engine's Userbuffers).",
-                    percent(tensor)));
+    advice.push_back(fmt::format(
+        "{} of the step waits for tensor-parallel collectives; --overlap-tensor true runs them in "
+        "pieces beside products, where the program can (Transformer Engine's Userbuffers).",
+        percent(tensor)));
   const double expert = exposed_share(prediction, LayoutDimension::expert);
   if (expert < kNoticedExposure || (stack.overlaps_experts && stack.dispatches_once)) return advice;
   std::string keys;

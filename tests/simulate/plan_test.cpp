@@ -101,6 +101,20 @@ TEST(Layout, TextsAreReadStrictly) {
             "zero '4'; expected a whole number from 0 to 3");
 }
 
+// NeMo pads GPT's 50,257 words to a multiple of 128 on each of four ranks: 99 * 512 = 50,688. Without it
+// products of scores have 12,565 columns, which no tensor core takes whole.
+TEST_F(PlanTest, NemoPadsWordsToWholeTiles) {
+  PlanInputs in = inputs(llama3_8b(), 8, 16);
+  const ParallelLayout layout{.dp = 2, .tp = 4, .zero = 1, .sequence_parallel = true};
+  const auto step = [&](const char* stack, std::int64_t words) {
+    in.stack = stack_named(stack);
+    in.shape.vocabulary = words;
+    return predict(in, layout).step.si();
+  };
+  EXPECT_DOUBLE_EQ(step("nemo", 50'257), step("nemo", 50'688));
+  EXPECT_GT(step("fsdp", 50'257), step("fsdp", 50'688));
+}
+
 // States of 8.03e9 parameters on 8 replicas: 2 + 4 bytes each, 12 more divided by ZeRO-1.
 TEST_F(PlanTest, StatesByHand) {
   const PlanInputs in = inputs(llama3_8b(), 8, 64);
