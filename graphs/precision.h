@@ -46,11 +46,12 @@ struct Precision {
 inline constexpr std::int64_t kFp32Bytes = 4;
 
 // The first six have fp32 variables, gradients and optimizer state. bf16_master is Megatron-LM's way
-// (gradients are added up in fp32, arXiv 2104.04473: 18 B for each parameter with Adam), the last five the
-// same with products in fp8 (Micikevicius et al., arXiv 2209.05433; Rouhani et al., arXiv 2310.10537) or fp4
+// (gradients are added up in fp32, arXiv 2104.04473: 18 B for each parameter with Adam), fp16_master that of
+// apex's FP16_Optimizer and the programs before amp (Micikevicius et al., arXiv 1710.03740), the last five as
+// bf16_master with products in fp8 (Micikevicius et al., arXiv 2209.05433; Rouhani et al., arXiv 2310.10537) or fp4
 // (NVIDIA, arXiv 2509.25149).
 inline constexpr std::size_t kFp32VariablePrecisions = 6;
-inline constexpr std::array<Precision, 13> kPrecisions = {{
+inline constexpr std::array<Precision, 14> kPrecisions = {{
     {"fp32", MathType::fp32, 4, false, false, "fp32 storage and arithmetic"},
     {"tf32", MathType::tf32, 4, false, false, "fp32 storage, tensor-core arithmetic with 10-bit mantissas"},
     {.name = "tf32_convolutions",
@@ -67,6 +68,8 @@ inline constexpr std::array<Precision, 13> kPrecisions = {{
      2, 2, 2},
     {"bf16_master", MathType::bf16, 2, false, false,
      "bf16 variables, fp32 gradients and an fp32 copy of variables", 2, 4, 4, true},
+    {"fp16_master", MathType::fp16, 2, false, true,
+     "fp16 variables and gradients, and an fp32 copy of variables", 2, 2, 4, true},
     {"fp8", MathType::bf16, 2, false, false,
      "as bf16_master, products with weights in fp8, cast by the kernels before them with scales of earlier "
      "iterations",

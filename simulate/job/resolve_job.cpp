@@ -46,16 +46,17 @@ MathType math_of_products(std::string_view precision) {
   return MathType::bf16;
 }
 
-// The machine that such GPUs usually are in: of cards with slots, a server with as many slots of their bus.
-std::string usual_machine(const std::string& gpu, const GpuSpec& spec, const SpecCache& specs) {
+// The machine that such GPUs usually are in, whatever they are called: of cards with slots, a server with as
+// many slots of their bus.
+std::string usual_machine(const GpuSpec& spec, const SpecCache& specs) {
   for (const auto& [card, name] : kUsualMachines) {
-    if (card == gpu) return std::string(name);
+    if (card == spec.name) return std::string(name);
   }
   if (spec.nvlink && !spec.nvlink->mesh.empty()) return spec.nvlink->mesh;
   const std::string server = "server_" + spec.bus.name;
   if ((!spec.nvlink || spec.nvlink->bridge) && specs.catalog().contains(Kind::machine, server)) return server;
-  throw UsageError(fmt::format("--machine is missing: no machine is usual for {}; expected one of {}", gpu,
-                               joined(specs.catalog().names(Kind::machine))));
+  throw UsageError(fmt::format("--machine is missing: no machine is usual for {}; expected one of {}",
+                               spec.name, joined(specs.catalog().names(Kind::machine))));
 }
 
 // The decoder that the model is, and the length of its sequences.
@@ -76,7 +77,7 @@ DecoderShape decoder_named(const std::string& name, Job& job, SpecCache& specs) 
 // The machine with the network that was asked for, and what was assumed of both.
 MachineSpec machine_of(const JobRequest& request, const std::string& gpu, ResolvedJob& job,
                        SpecCache& specs) {
-  job.machine = request.machine.empty() ? usual_machine(gpu, *job.gpu, specs) : request.machine;
+  job.machine = request.machine.empty() ? usual_machine(*job.gpu, specs) : request.machine;
   MachineSpec machine = *specs.machine(job.machine);
   if (request.machine.empty())
     job.assumed.push_back({"machine", fmt::format("{}: {}", job.machine, machine.title), "usual for " + gpu});

@@ -15,10 +15,10 @@ namespace tbdsim {
 namespace {
 
 [[noreturn]] void no_decoder(const Model& model, std::string_view lacking) {
-  throw UsageError(
-      fmt::format("{} cannot be laid out: it has {}; expected blocks of attention between an embedding "
-                  "and scores of words, as of llama3_8b",
-                  model.name, lacking));
+  throw UsageError(fmt::format(
+      "{} cannot be laid out: it has {}; expected blocks of attention between an embedding "
+      "and scores of words, as of llama3_8b ('tbd-sim scaling' predicts whole replicas of any model)",
+      model.name, lacking));
 }
 
 std::int64_t outputs_of(const GraphLayer& layer) { return layer.output.dims.back(); }
@@ -81,6 +81,7 @@ class Reader {
       if (type == "attention" || type == "learned_positions") no_decoder(model_, "no embedding of words");
       return;
     }
+    if (type == "attention_scores") no_decoder(model_, "attention in several layers, as encoders have it");
     if (type == "embedding") {
       shape_.hidden = outputs_of(layer);
     } else if (type == "learned_positions") {

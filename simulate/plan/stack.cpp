@@ -51,6 +51,9 @@ constexpr std::array<Stack, 7> kStacks = {{
      .attention = AttentionKernel::cudnn,
      // scripts/performance/helpers.py@8cfedd72: cross_entropy_fusion_impl "te", grad_reduce_in_fp32 False.
      .loss = VocabularyLoss::in_place,
+     // mlcommons/training_results_v4.0, NVIDIA/benchmarks/gpt3/implementations/nemo/conf,
+     // make_vocab_size_divisible_by; Megatron-Core's default.
+     .word_multiple = kMegatronWords,
      .overlaps_tensor = true,
      .gradient_bytes = 2,
      .reduced_bytes = 2,

@@ -11,6 +11,7 @@
 #include "simulate/job/idle_keys.h"
 #include "simulate/job/layout_metrics.h"
 #include "simulate/report/cells.h"
+#include "simulate/report/overlap_advice.h"
 
 namespace tbdsim {
 namespace {
@@ -172,6 +173,10 @@ void add_notes_of_keys(std::vector<std::string>& notes, const JobPrediction& pre
     add_lines(notes, fmt::format("Tokens are {}s here.", job.sample));
 }
 
+void add_advice(std::vector<std::string>& notes, const LayoutPrediction& p, const ResolvedJob& job) {
+  for (const std::string& line : overlap_advice(p, job.inputs.stack)) add_lines(notes, line);
+}
+
 const std::vector<Column> kPartColumns = {{"part", "part"}, {"value", "amount", true}, {"share", "%", true}};
 
 void add_memory(Table& table, const RankMemory& m, const std::string& where) {
@@ -218,6 +223,7 @@ std::vector<Table> plan_tables(const Plan& plan, const ResolvedJob& job) {
     const std::string why = reason(plan.best[0], plan.best[1]);
     add_lines(best.notes, fmt::format("The first is {}.", why));
   }
+  if (!plan.best.empty()) add_advice(best.notes, plan.best[0], job);
   std::vector<Table> tables{std::move(best)};
   if (plan.pareto.size() > 1) {
     Table front;
@@ -278,6 +284,7 @@ std::vector<Table> layout_tables(const JobPrediction& prediction) {
                 ? fmt::format("{} of {} are free.", to_text(usable - most), to_text(usable))
                 : fmt::format("{} are lacking: a GPU has {}.", to_text(most - usable), to_text(usable)));
   add_lines(table.notes, fmt::format("Of the interval, in %: {}.", parts_text(prediction.deviations)));
+  add_advice(table.notes, p, job);
   add_notes_of_keys(table.notes, prediction);
   std::vector<Table> tables{std::move(table)};
   Table communication = communication_table(p);

@@ -49,6 +49,21 @@ TEST(Clip, AnUpdateMayTakeTheFactors) {
   EXPECT_TRUE(kernels_of(test::step_of(two_products(""), with_factor, amp), "unscale").empty());
 }
 
+// amp casts 12 weights of each product to 24 B before and as many gradients of 2 B after the pass. Weights in
+// half precision need neither: an update writes 48 B of the fp32 copy and 24 B of the weights.
+TEST(Casts, NoneOfWeightsInHalfPrecision) {
+  const auto in = [](std::string_view name) -> const Precision& {
+    return *std::ranges::find(kPrecisions, name, &Precision::name);
+  };
+  const TrainingStep amp = test::step_of(two_products(""), {}, in("amp"));
+  ASSERT_EQ(kernels_of(amp, "cast").size(), 4u);
+  EXPECT_EQ(kernels_of(amp, "cast")[0].written_bytes, fixed_size(24));
+  const TrainingStep half = test::step_of(two_products(""), {}, in("fp16_master"));
+  EXPECT_TRUE(kernels_of(half, "cast").empty());
+  ASSERT_EQ(kernels_of(half, "sgd").size(), 2u);
+  EXPECT_EQ(kernels_of(half, "sgd")[0].written_bytes, fixed_size(48 + 24));
+}
+
 TEST(Clip, ByValueNeedsNoNorm) {
   const TrainingStep step = test::step_of(two_products(", clip: value"));
   EXPECT_TRUE(kernels_of(step, "gradient_norm").empty());

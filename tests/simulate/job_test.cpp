@@ -57,6 +57,14 @@ TEST_F(JobTest, SaysWhatItAssumed) {
   EXPECT_TRUE(said.assumed.empty());
 }
 
+// A card has the same usual machine whatever it is called: a title, a driver's name, a path.
+TEST_F(JobTest, UsualMachineIsThatOfTheCard) {
+  for (const char* name : {"h100_sxm", "NVIDIA H100 SXM5 80 GB", "H100-SXM5-80GB"})
+    EXPECT_EQ(resolve_job(request({{"gpu", name}}), specs_).machine, "dgx_h100") << name;
+  const std::string path = std::string(TBDSIM_SOURCE_DIR) + "/hwspecs/gpus/h800_sxm.yaml";
+  EXPECT_EQ(resolve_job(request({{"gpu", path}}), specs_).machine, "dgx_h100");
+}
+
 // 0.04 GiB are printed as 0.0, 0.06 as 0.1.
 TEST_F(JobTest, TablesSayWhatNoFreeMemoryMeans) {
   const ResolvedJob job = resolve_job(request({{"dp", "64"}}), specs_);

@@ -16,6 +16,7 @@
 namespace tbdsim {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 using test::llama3_8b;
@@ -98,6 +99,20 @@ TEST(Layout, TextsAreReadStrictly) {
             "recompute 'ful'; expected one of none, selective, operators, full; did you mean 'full'?");
   EXPECT_EQ(test::message_of<UsageError>([&] { set_layout(layout, "zero", "4"); }),
             "zero '4'; expected a whole number from 0 to 3");
+}
+
+// NeMo pads GPT's 50,257 words to a multiple of 128 on each of four ranks: 99 * 512 = 50,688. Without it
+// products of scores have 12,565 columns, which no tensor core takes whole.
+TEST_F(PlanTest, NemoPadsWordsToWholeTiles) {
+  PlanInputs in = inputs(llama3_8b(), 8, 16);
+  const ParallelLayout layout{.dp = 2, .tp = 4, .zero = 1, .sequence_parallel = true};
+  const auto step = [&](const char* stack, std::int64_t words) {
+    in.stack = stack_named(stack);
+    in.shape.vocabulary = words;
+    return predict(in, layout).step.si();
+  };
+  EXPECT_DOUBLE_EQ(step("nemo", 50'257), step("nemo", 50'688));
+  EXPECT_GT(step("fsdp", 50'257), step("fsdp", 50'688));
 }
 
 // States of 8.03e9 parameters on 8 replicas: 2 + 4 bytes each, 12 more divided by ZeRO-1.
@@ -308,6 +323,8 @@ TEST(DecoderOfGraph, FindsSizesByLayers) {
     EXPECT_THAT(test::message_of<UsageError>([&] { (void)decoder(other); }), HasSubstr("cannot be laid out"))
         << other;
   }
+  EXPECT_THAT(test::message_of<UsageError>([&] { (void)decoder("bert_large"); }),
+              AllOf(HasSubstr("attention in several layers"), HasSubstr("'tbd-sim scaling'")));
 }
 
 std::vector<std::string> plan_of(std::vector<std::string> more) {
