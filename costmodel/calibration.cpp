@@ -130,6 +130,7 @@ void set_sustained(FamilyModel& model, std::size_t family, const GpuSpec& gpu, M
   // In blocks of older GPUs instruction_share lowers the whole clock instead, below.
   if (math == MathType::tf32 && (block.own || instruction_share(gpu, block.capability) == 1))
     model.hardware.across_k = tf32_across_k(gpu);
+  if (model.hardware.tensor_cores) model.hardware.tile_loss = tile_loss(gpu, block.capability);
   if (block.clock_of_expected) model.hardware.power = limit_of_unmeasured(gpu, math);
   if (model.measured_on_this_gpu) {
     if (model.hardware.tensor_cores) set_power(model, gpu, math);
@@ -164,8 +165,8 @@ void set_rates(FamilyModel& model, std::size_t family, const GpuSpec& gpu, MathT
   const Hardware before = model.hardware;
   set_sustained(model, family, gpu, math, measured);
   const Hardware& now = model.hardware;
-  const bool same_grids =
-      now.sm_count == before.sm_count && now.rate_share == before.rate_share && now.power == before.power;
+  const bool same_grids = now.sm_count == before.sm_count && now.rate_share == before.rate_share &&
+                          now.tile_loss == before.tile_loss && now.power == before.power;
   if (model.grid_work == nullptr || !same_grids) model.grid_work = grid_work_of(model, family);
   constexpr double kNoRow = std::numeric_limits<double>::infinity();
   model.sd_without_rows =

@@ -64,6 +64,11 @@ double instruction_share(const GpuSpec& gpu, double measured) {
   return warp_groups && measured < kHopper ? kWarpInstructions : 1;
 }
 
+double tile_loss(const GpuSpec& gpu, double measured) {
+  constexpr double kAmpere = 8, kBetween = 2.0 / 3;
+  return measured > 0 && measured < kAmpere && gpu.compute_capability >= kAmpere ? kBetween : 1;
+}
+
 double tf32_across_k(const GpuSpec& gpu) { return gpu.architecture == "hopper" ? kWarpInstructions : 1; }
 
 bool has_tensor_cores(const GpuSpec& gpu, MathType math) {

@@ -77,6 +77,13 @@ inline constexpr double kCubeRoot =
 // (10.x); TF32 half of it, FP8 twice, FP4 four times.
 [[nodiscard]] double rate_share(const GpuSpec& gpu, MathType math);
 
+// What convolutions on tensor cores lose in smaller tiles, over what kernels that were measured on GPUs up to
+// compute capability `measured` lose (0: not known; 1 is returned). From 8.0 on operands pass from memory to
+// shared memory without registers (NVIDIA A100 whitepaper, asynchronous copy). A tile of half the area takes
+// 1 / 0.60 as long as its share with cuDNN 7.6 on V100 and T4, 1 / 0.80 with cuDNN 9 on an H100; cuDNN 8 on
+// an A100 is taken to lie between, as MLPerf's SSD and U-Net 3-D ask, whose filters are few: 1 / 0.69.
+[[nodiscard]] double tile_loss(const GpuSpec& gpu, double measured);
+
 // Rate of TF32 GEMMs neither of whose operands has rows along k, over the rate of the others: 0.62 on Hopper,
 // else 1. wgmma reads operands of 4 bytes from shared memory only with rows along k; one of the two may come
 // from registers, in any order. Source: PTX ISA 8.0, wgmma.mma_async: only .f16 and .bf16 can be transposed.

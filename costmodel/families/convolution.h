@@ -118,8 +118,8 @@ struct ConvFamily {
                            const AchievedFraction<T>& sustained, std::span<const T> p);
   template <class T>
   static GridWork<T> grid_work(const Hardware& hardware, std::span<const T> p) {
-    return {
-        hardware.sm_count, {p[kSmallTile], p[kLatency], p[kPrologue], hardware.rate_share}, hardware.power};
+    const T small = p[kSmallTile] / (p[kSmallTile] + hardware.tile_loss * (1.0 - p[kSmallTile]));
+    return {hardware.sm_count, {small, p[kLatency], p[kPrologue], hardware.rate_share}, hardware.power};
   }
   // `operations`: those of the choice's grid.
   template <class T>
@@ -299,6 +299,14 @@ template <class T>
           .instructions = direct_instructions(call, hardware)};
 }
 
+// The share of the peak on a GPU that multiplies at `rate_share` of its generation's full rate, of which
+// full-rate GPUs reach `share`: what is not multiplication takes as many clocks (thread_blocks.h).
+template <class T>
+[[nodiscard]] T share_of_rate(const T& share, const Hardware& hardware) {
+  if (hardware.rate_share == 1 || share >= 1.0) return share;
+  return share / (share + hardware.rate_share * (1.0 - share));
+}
+
 template <class T>
 ConvWork<T> ConvFamily::work(const Sizes& call, const Choice& choice, const T& operations,
                              const Hardware& hardware, std::span<const T> p) {
@@ -309,7 +317,7 @@ ConvWork<T> ConvFamily::work(const Sizes& call, const Choice& choice, const T& o
   double overlapped_bytes = traffic.overlapped, serialized_bytes = traffic.serialized;
   if (hardware.tensor_cores) {
     const TensorCoreTerms<T> terms = tensor_core_terms(call, choice, hardware, p);
-    efficiency = efficiency * terms.efficiency;
+    efficiency = share_of_rate(efficiency, hardware) * terms.efficiency;
     overlapped_bytes -= terms.passed_over_bytes;
     serialized_bytes += terms.copied_bytes;
     overhead = overhead + terms.overhead;

@@ -78,10 +78,11 @@ struct Hardware {
   double compute_capability = 0;  // 6.1 -> 61
   bool tensor_cores = false;
   double rate_share = 1;  // operations a clock and SM over the most of its generation's SMs: hardware.h
-  double across_k = 1;    // rate of products whose operands have no rows along k, over the others'
-  bool hbm = false;       // stacked memory, else GDDR
-  bool ecc = false;       // check bits are on; GDDR keeps them among the data
-  double bus = 1;         // byte/s that the bus to the host achieves
+  double tile_loss = 1;  // what convolutions lose in smaller tiles, over what they lost where they were timed
+  double across_k = 1;   // rate of products whose operands have no rows along k, over the others'
+  bool hbm = false;      // stacked memory, else GDDR
+  bool ecc = false;      // check bits are on; GDDR keeps them among the data
+  double bus = 1;        // byte/s that the bus to the host achieves
 };
 
 // Sustained rates over the data sheet's.

@@ -187,7 +187,25 @@ TEST(Convolution, HalfRateWaitsHalfAsLong) {
   };
   const double depth = call.channels * 9, prologue = p[ConvFamily::kPrologue];
   const double tile = (1 + p[ConvFamily::kSmallTile]) / 2;
-  EXPECT_NEAR(work(half) / work(full), tile * (depth + prologue / 2) / (depth + prologue), 1e-12);
+  const double share =
+      (1 + p[ConvFamily::kForward]) / 2;  // 0.95 of the full rate, 1 / (1 + 0.5 * 0.05 / 0.95) of half
+  EXPECT_NEAR(work(half) / work(full), tile * share * (depth + prologue / 2) / (depth + prologue), 1e-12);
+}
+
+TEST(Convolution, SmallTilesLoseLessThanWhereTheyWereTimed) {
+  Hardware timed = kCard;
+  timed.tensor_cores = true;
+  timed.sm_count = 1;
+  Hardware later = timed;
+  later.tile_loss = 2.0 / 3;
+  std::vector<double> p = start_values();
+  p[ConvFamily::kLatency] = 0;
+  p[ConvFamily::kSmallTile] = 0.6;
+  const auto work = [&](const Hardware& hardware) {
+    return ConvFamily::time<double>(layer(Phase::forward), kImplicit, hardware, {1, 1}, p).compute;
+  };
+  // Half a tile: 1 / 0.6 = 1 + 2/3 of its share of a full one; 1 + 4/9 where two thirds of the loss are left.
+  EXPECT_NEAR(work(later) / work(timed), (1 + 4.0 / 9) / (1 + 2.0 / 3), 1e-12);
 }
 
 // `half`: elements of 2 bytes alone are padded.

@@ -151,6 +151,14 @@ TEST(InstructionsOf, BlackwellHasTwo) {
   EXPECT_EQ(instructions_of(gpu("rtx3090")), "ampere");
 }
 
+TEST(TileLoss, OfKernelsOlderThanAsynchronousCopies) {
+  EXPECT_EQ(tile_loss(gpu("a100_sxm_80gb"), 7.5), 2.0 / 3);
+  EXPECT_EQ(tile_loss(gpu("rtx3090"), 7.0), 2.0 / 3);
+  EXPECT_EQ(tile_loss(gpu("a100_sxm_80gb"), 8.0), 1) << "measured on an Ampere GPU";
+  EXPECT_EQ(tile_loss(gpu("a100_sxm_80gb"), 0), 1) << "not known";
+  EXPECT_EQ(tile_loss(gpu("rtx2080ti"), 7.0), 1);
+}
+
 TEST(InstructionShare, OfOlderKernelsOnHopperAndLater) {
   EXPECT_EQ(instruction_share(gpu("h100_sxm"), 8.0), 0.62);
   EXPECT_EQ(instruction_share(gpu("h100_sxm"), 0), 0.62) << "not known";
