@@ -1,6 +1,8 @@
 #include "simulate/workload/precision_choice.h"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <vector>
 
 #include "graphs/captured/captured_step.h"
@@ -33,6 +35,19 @@ std::vector<std::string> names_of(const RunsIn& runs_in) {
   return names;
 }
 
+// Name of the number format of captures that run in this value of --precision by default, or in it at all;
+// empty where none does.
+std::string_view capture_for(std::string_view precision) {
+  const auto captured = [&](auto runs) -> std::string_view {
+    const auto* const found = std::ranges::find_if(kRunsIn, runs);
+    return found == std::end(kRunsIn) ? ""
+                                      : kCapturedPrecisionNames[static_cast<std::size_t>(found->captured)];
+  };
+  const std::string_view by_default = captured([&](const RunsIn& r) { return r.names[0] == precision; });
+  if (!by_default.empty()) return by_default;
+  return captured([&](const RunsIn& r) { return std::ranges::find(r.names, precision) != r.names.end(); });
+}
+
 std::vector<std::string> precision_names() {
   std::vector<std::string> names;
   for (const Precision& precision : kPrecisions) names.emplace_back(precision.name);
@@ -62,10 +77,13 @@ const Precision& precision_for(const ModelFile& file, const std::string& name) {
   for (const std::string& runs : names) {
     if (precision.name == runs) return precision;
   }
-  throw UsageError(file.path + ": was captured in " + std::string(kCapturedPrecisionNames[captured]) +
-                   " and does not run in " + name + "; expected " + (names.size() > 1 ? "one of " : "") +
-                   joined(names) + ", or another capture: tbdsim.capture(..., precision=\"" +
-                   (name == "amp" ? "fp16" : name) + "\")");
+  const std::string_view other = capture_for(name);
+  throw UsageError(
+      file.path + ": was captured in " + std::string(kCapturedPrecisionNames[captured]) +
+      " and does not run in " + name + "; expected " + (names.size() > 1 ? "one of " : "") + joined(names) +
+      (other.empty()
+           ? ""
+           : ", or another capture: tbdsim.capture(..., precision=\"" + std::string(other) + "\")"));
 }
 
 const Precision& precision_on(const ModelFile& file, const std::string& name, const Framework& framework,
