@@ -241,7 +241,8 @@ const std::vector<BadCommand> kBadCommands = {
      "'slim_v2'?"},
     {{"--gpu", "titanxp", "--batch", "64", "--precision", "fp23"},
      "unknown precision 'fp23'; expected one of fp32, tf32, tf32_convolutions, fp16, bf16, amp, bf16_pure, "
-     "bf16_master, fp16_master, fp8, fp8_tensorwise, fp8_rowwise, mxfp8, nvfp4, default; did you mean 'fp32'?"},
+     "bf16_master, fp16_master, fp8, fp8_tensorwise, fp8_rowwise, mxfp8, nvfp4, default; did you mean "
+     "'fp32'?"},
     {{"--gpu", "titanxp", "--batch", "64", "--precision", "tf32"},
      "NVIDIA TITAN Xp has no tf32 arithmetic; expected one of its own: fp32, fp16 (computed in fp32)"},
     {{"--gpu", "titanxp", "--batch", "64", "--format", "jsn"},
