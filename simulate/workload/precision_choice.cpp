@@ -35,17 +35,13 @@ std::vector<std::string> names_of(const RunsIn& runs_in) {
   return names;
 }
 
-// Name of the number format of captures that run in this value of --precision by default, or in it at all;
-// empty where none does.
+// Name of the first number format whose captures run in this value of --precision; empty where none do.
 std::string_view capture_for(std::string_view precision) {
-  const auto captured = [&](auto runs) -> std::string_view {
-    const auto* const found = std::ranges::find_if(kRunsIn, runs);
-    return found == std::end(kRunsIn) ? ""
-                                      : kCapturedPrecisionNames[static_cast<std::size_t>(found->captured)];
-  };
-  const std::string_view by_default = captured([&](const RunsIn& r) { return r.names[0] == precision; });
-  if (!by_default.empty()) return by_default;
-  return captured([&](const RunsIn& r) { return std::ranges::find(r.names, precision) != r.names.end(); });
+  const auto* const found = std::ranges::find_if(kRunsIn, [&](const RunsIn& runs_in) {
+    return std::ranges::find(runs_in.names, precision) != runs_in.names.end();
+  });
+  if (found == std::end(kRunsIn)) return "";
+  return kCapturedPrecisionNames[static_cast<std::size_t>(found->captured)];
 }
 
 std::vector<std::string> precision_names() {
