@@ -47,9 +47,9 @@ inline constexpr std::int64_t kFp32Bytes = 4;
 
 // The first six have fp32 variables, gradients and optimizer state. bf16_master is Megatron-LM's way
 // (gradients are added up in fp32, arXiv 2104.04473: 18 B for each parameter with Adam), fp16_master that of
-// apex's FP16_Optimizer and the programs before amp (Micikevicius et al., arXiv 1710.03740), the last five as
-// bf16_master with products in fp8 (Micikevicius et al., arXiv 2209.05433; Rouhani et al., arXiv 2310.10537)
-// or fp4 (NVIDIA, arXiv 2509.25149).
+// apex's FP16_Optimizer and the programs before amp (Micikevicius et al., arXiv 1710.03740; 16 B). The last
+// five are bf16_master with products in fp8 (Micikevicius et al., arXiv 2209.05433; Rouhani et al., arXiv
+// 2310.10537) or fp4 (NVIDIA, arXiv 2509.25149).
 inline constexpr std::size_t kFp32VariablePrecisions = 6;
 inline constexpr std::array<Precision, 14> kPrecisions = {{
     {"fp32", MathType::fp32, 4, false, false, "fp32 storage and arithmetic"},

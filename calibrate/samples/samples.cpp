@@ -36,12 +36,14 @@ bool holds_copies(const Record& record) {
   return record.op == "conv" && on_tensor_cores && record.shape.groups <= 1;
 }
 
-// True for the family of the kernel that the record is of: where records name an algorithm, it says whether a
-// recurrent layer ran as one persistent kernel.
+// True for the family of the kernel that the record is of: where tbd-measure names the algorithm of a
+// recurrent layer, it says whether one persistent kernel ran. Calls of that kernel which PyTorch does not run
+// by it are of no family.
 template <class Family>
 bool describes(const Record& record, const typename Family::Call& call) {
   if constexpr (std::is_same_v<typename Family::Call, RecurrentCall>) {
     if (record.algorithm == "STANDARD") return !Family::persistent;
+    if (record.algorithm == "PERSIST_STATIC") return Family::persistent && fits_persistent_kernel(call);
   }
   return belongs_to<Family>(call);
 }

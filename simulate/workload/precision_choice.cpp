@@ -1,6 +1,8 @@
 #include "simulate/workload/precision_choice.h"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <vector>
 
 #include "graphs/captured/captured_step.h"
@@ -33,6 +35,15 @@ std::vector<std::string> names_of(const RunsIn& runs_in) {
   return names;
 }
 
+// Name of the first number format whose captures run in this value of --precision; empty where none do.
+std::string_view capture_for(std::string_view precision) {
+  const auto* const found = std::ranges::find_if(kRunsIn, [&](const RunsIn& runs_in) {
+    return std::ranges::find(runs_in.names, precision) != runs_in.names.end();
+  });
+  if (found == std::end(kRunsIn)) return "";
+  return kCapturedPrecisionNames[static_cast<std::size_t>(found->captured)];
+}
+
 std::vector<std::string> precision_names() {
   std::vector<std::string> names;
   for (const Precision& precision : kPrecisions) names.emplace_back(precision.name);
@@ -62,10 +73,13 @@ const Precision& precision_for(const ModelFile& file, const std::string& name) {
   for (const std::string& runs : names) {
     if (precision.name == runs) return precision;
   }
-  throw UsageError(file.path + ": was captured in " + std::string(kCapturedPrecisionNames[captured]) +
-                   " and does not run in " + name + "; expected " + (names.size() > 1 ? "one of " : "") +
-                   joined(names) + ", or another capture: tbdsim.capture(..., precision=\"" +
-                   (name == "amp" ? "fp16" : name) + "\")");
+  const std::string_view other = capture_for(name);
+  throw UsageError(
+      file.path + ": was captured in " + std::string(kCapturedPrecisionNames[captured]) +
+      " and does not run in " + name + "; expected " + (names.size() > 1 ? "one of " : "") + joined(names) +
+      (other.empty()
+           ? ""
+           : ", or another capture: tbdsim.capture(..., precision=\"" + std::string(other) + "\")"));
 }
 
 const Precision& precision_on(const ModelFile& file, const std::string& name, const Framework& framework,

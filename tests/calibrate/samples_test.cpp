@@ -27,6 +27,9 @@ TEST(Samples, AlgorithmOfARecurrentLayer) {
   EXPECT_EQ(families("PERSIST_STATIC"), std::pair(0UL, 1UL));
   EXPECT_EQ(families(""), std::pair(0UL, 1UL));
   EXPECT_EQ(families("STANDARD"), std::pair(1UL, 0UL));
+  record.shape.batch = 256;  // more than PyTorch gives one kernel
+  EXPECT_EQ(families("PERSIST_STATIC"), std::pair(0UL, 0UL));
+  EXPECT_EQ(families(""), std::pair(1UL, 0UL));
 }
 
 }  // namespace

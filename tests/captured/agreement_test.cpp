@@ -17,6 +17,7 @@ namespace tbdsim {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 namespace fs = std::filesystem;
 
 const std::string kSteps = TBDSIM_SOURCE_DIR "/tests/captured/steps/";
@@ -115,6 +116,9 @@ TEST_F(CapturedResNet50, RefusesWhatACaptureHasFixed) {
       HasSubstr(
           "was captured in fp32 and does not run in amp; expected one of fp32, tf32, tf32_convolutions, or "
           "another capture: tbdsim.capture(..., precision=\"fp16\")"));
+  scenario.precision = "fp16_master";  // no format of captures
+  EXPECT_THAT(error_of(scenario), HasSubstr("does not run in fp16_master; expected one of fp32"));
+  EXPECT_THAT(error_of(scenario), Not(HasSubstr("tbdsim.capture(")));
   scenario.precision = "";
   scenario.sizes = {{"image_size", 299}};
   EXPECT_THAT(error_of(scenario), HasSubstr("image_size does not change"));
