@@ -150,7 +150,7 @@ constexpr auto kRows = std::to_array<Row>({
      "angle lgamma digamma special_i0 special_i0e special_i1 special_i1e special_ndtri special_erfcx "
      "soft_margin_loss soft_margin_loss_backward"},
     {lower_elementwise, 12, "gelu mish silu_backward"},
-    {lower_elementwise, 30,
+    {lower_recurrent_cell, 30,
      "_thnn_fused_lstm_cell _thnn_fused_lstm_cell_backward_impl _thnn_fused_gru_cell "
      "_thnn_fused_gru_cell_backward"},
     {lower_elementwise, 20, "gelu_backward mish_backward"},

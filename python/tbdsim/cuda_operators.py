@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from .attention import scaled_dot_product_attention
-from .recurrent import RECURRENT
+from .recurrent import CELLS, RECURRENT
 
 _aten = torch.ops.aten
 
@@ -52,5 +52,6 @@ AS_ONE: dict[str, Callable[..., Any]] = {
     "ctc_loss.Tensor": _ctc_loss,
     "softmax.int": _half_to_float(_aten._softmax, _aten.softmax.int),
     "log_softmax.int": _half_to_float(_aten._log_softmax, _aten.log_softmax.int),
+    **CELLS,
     **RECURRENT,
 }

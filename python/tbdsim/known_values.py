@@ -159,6 +159,8 @@ class KnownValues:
         if self._writes_nothing(operator, args):
             return
         written = written_tensors(operator, args, kwargs)
+        if not written:  # it has run on tensors of the host, and must not run again
+            return
         try:
             if not self._all_known(args, kwargs):
                 self._write_all_over(operator, args, kwargs, written)

@@ -72,4 +72,17 @@ class ReadNumber(float):
         return self
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _number
-    __pow__ = __rpow__ = __neg__ = __pos__ = __abs__ = __floordiv__ = __mod__ = _number
+    __pow__ = __rpow__ = __neg__ = __pos__ = __abs__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _number
+
+    def _two_numbers(self, *_: Any) -> tuple[ReadNumber, ReadNumber]:
+        return self, self
+
+    __divmod__ = __rdivmod__ = _two_numbers
+
+    def is_integer(self) -> bool:
+        self.compared(self.where)
+        return super().is_integer()
+
+    def as_integer_ratio(self) -> tuple[int, int]:
+        self.compared(self.where)
+        return super().as_integer_ratio()

@@ -1,4 +1,4 @@
-"""Recurrent layers as cuDNN runs them: one operator for all layers, steps and directions, forward and backward."""
+"""Recurrent layers as cuDNN runs them, one operator for all layers, steps and directions; and single cells as CUDA builds run them."""
 
 from __future__ import annotations
 
@@ -70,6 +70,35 @@ def _of_packed_sequence(cell: int) -> Callable[..., Any]:
 
     return layer
 
+
+def _gates(
+    input: torch.Tensor, hidden: torch.Tensor, of_input: torch.Tensor, of_hidden: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Returns the two products of a cell, without the biases: its kernel adds them."""
+    return _aten.matmul(input, of_input.t()), _aten.matmul(hidden, of_hidden.t())
+
+
+def _lstm_cell(
+    input: torch.Tensor, hx: list[torch.Tensor], w_ih: torch.Tensor, w_hh: torch.Tensor, b_ih: Any = None, b_hh: Any = None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """As ATen's RNN.cpp has it (`LSTMCell`) for tensors of CUDA: two products and one kernel."""
+    if not input.is_meta:
+        return _aten.lstm_cell(input, hx, w_ih, w_hh, b_ih, b_hh)
+    hidden, state, _ = _aten._thnn_fused_lstm_cell(*_gates(input, hx[0], w_ih, w_hh), hx[1], b_ih, b_hh)
+    return hidden, state
+
+
+def _gru_cell(
+    input: torch.Tensor, hx: torch.Tensor, w_ih: torch.Tensor, w_hh: torch.Tensor, b_ih: Any = None, b_hh: Any = None
+) -> torch.Tensor:
+    """As ATen's RNN.cpp has it (`GRUCell`) for tensors of CUDA: two products and one kernel."""
+    if not input.is_meta:
+        return _aten.gru_cell(input, hx, w_ih, w_hh, b_ih, b_hh)
+    return _aten._thnn_fused_gru_cell(*_gates(input, hx, w_ih, w_hh), hx, b_ih, b_hh)[0]
+
+
+#: What replaces PyTorch's operators of single cells; a cell of `RNNCell` is in pieces on a GPU too.
+CELLS: dict[str, Callable[..., Any]] = {"lstm_cell": _lstm_cell, "gru_cell": _gru_cell}
 
 #: What replaces PyTorch's operators of whole recurrent layers, by name: of sequences of one length, and of packed ones.
 RECURRENT: dict[str, Callable[..., Any]] = {

@@ -198,3 +198,19 @@ def test_sizes_of_known_values_before_the_step() -> None:
 
     step = tbdsim.capture(train_step)
     assert sum(step.parameter_counts().values()) == 2 * 4 + 4  # two rows differ
+
+
+def test_what_the_host_writes_in_place_it_writes_once() -> None:
+    """1 + 1, and 3 x 1 in a part of two ones."""
+    found: list[list[float]] = []
+
+    class Counted(torch.nn.Linear):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            one, there = torch.ones(1, device="cpu"), torch.ones(2, device="cpu")
+            one += 1
+            there[:1].mul_(3)
+            found.append([*one.tolist(), *there.tolist()])
+            return super().forward(x).sum()
+
+    tbdsim.capture(Counted(4, 4), torch.empty(1, 4))
+    assert found and all(numbers == [2, 3, 1] for numbers in found)

@@ -38,7 +38,20 @@ def after(read: Callable[[torch.Tensor], object]) -> Callable[[int], Callable[[]
     return train_step
 
 
-@pytest.mark.parametrize("read", [float, int, lambda loss: loss.item() < 1e9, lambda loss: 1.0 if loss.item() else 0.0])
+@pytest.mark.parametrize(
+    "read",
+    [
+        float,
+        int,
+        lambda loss: loss.item() < 1e9,
+        lambda loss: 1.0 if loss.item() else 0.0,
+        lambda loss: 7 % loss.item() < 1e9,
+        lambda loss: 7 // loss.item() < 1e9,
+        lambda loss: divmod(loss.item(), 7)[0] < 1e9,
+        lambda loss: loss.item().is_integer(),
+        lambda loss: loss.item().as_integer_ratio(),
+    ],
+)
 def test_a_number_may_be_compared_where_the_step_runs_alike(read: Callable[[torch.Tensor], object]) -> None:
     with pytest.warns(UserWarning, match=r"_local_scalar_dense.*others stand for them in each recording, and the step runs alike"):
         step = tbdsim.capture(after(read))

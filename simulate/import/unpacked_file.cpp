@@ -94,7 +94,7 @@ std::string unpacked_text(const std::filesystem::path& file, std::uint64_t most_
     in.read(text.data() + have, static_cast<std::streamsize>(kPart));
     text.resize(have + static_cast<std::size_t>(in.gcount()));
   }
-  if (text.size() > most_bytes)
+  if (std::max<std::uint64_t>(text.size(), unpacked.bytes_taken()) > most_bytes)  // UTF-16 may become less
     throw UsageError(file.string() + ": holds more than " + std::to_string(most_bytes >> 20U) +
                      " MiB; expected a shorter file");
   return text;

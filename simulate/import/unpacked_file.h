@@ -24,6 +24,9 @@ class UnpackedFile : public std::streambuf {
   UnpackedFile(const UnpackedFile&) = delete;
   UnpackedFile& operator=(const UnpackedFile&) = delete;
 
+  // Bytes of the file taken so far, unpacked and before they are decoded.
+  [[nodiscard]] std::uint64_t bytes_taken() const { return read_; }
+
   // Reading throws SpecError once more than this many bytes were taken since the last call: a reader that
   // calls it for each value bounds what one value can hold.
   void expect_at_most(std::uint64_t bytes) { allowed_ = read_ + bytes; }

@@ -199,5 +199,50 @@ TEST_F(CapturedAttention, IsOneKernelOrOneForEachTerm) {
   EXPECT_EQ(kept.last_use, 9);
 }
 
+// An LSTM's cell of 6 units: 24 gates and a state of 6 numbers of 4 B a sample, of which 30 FLOP each are
+// charged to the gates; two biases of 24. Backward the gates' gradients are summed once over the samples.
+TEST(CapturedRecurrent, ACellOfAnLstmIsOneKernelAndASum) {
+  for (const bool compiled : {false, true}) {
+    StepBuilder b;
+    const auto gates = [&] { return b.tensor({growing(1), fixed_size(24)}); };
+    const auto state = [&] { return b.tensor({growing(1), fixed_size(6)}); };
+    const int bias = b.tensor({fixed_size(24)}), c = state(), next = state(), kept = gates();
+    b.add("aten._thnn_fused_lstm_cell.default", {ref(gates()), ref(gates()), ref(c), ref(bias), ref(bias)},
+          {state(), next, kept});
+    b.add("aten._thnn_fused_lstm_cell_backward_impl.default",
+          {ref(state()), ref(state()), ref(c), ref(next), ref(kept), flag(true)},
+          {gates(), state(), b.tensor({fixed_size(24)})}, StepPhase::backward);
+    const TrainingStep step = b.lowered(compiled ? Lowering{.compiler = Compiler::inductor} : Lowering{});
+    constexpr std::string_view kForward = "_thnn_fused_lstm_cell";
+    // Forward: 2 x 24 gates, 6 of the state, 24 of the one bias; 2 x 6 of states and 24 kept are written.
+    // Backward: 4 states and what was kept are read; 24 gradients of gates and 6 of the state are written.
+    const Size forward_read{.fixed = 96, .per_sample = 216};
+    EXPECT_THAT(works(step),
+                ElementsAre(work(std::string(kForward), KernelKind::elementwise, Phase::forward, growing(720),
+                                 forward_read, growing(144)),
+                            work(std::string(kForward) + "_backward_impl", KernelKind::elementwise,
+                                 Phase::backward_data, growing(720), growing(192), growing(120)),
+                            work("sum", KernelKind::reduction, Phase::backward_data, growing(24), growing(96),
+                                 fixed_size(96))))
+        << compiled;
+    EXPECT_EQ(std::get<MatrixShape>(step.kernels.back().shape), (MatrixShape{growing(1), 24}));
+  }
+}
+
+// A GRU's cell of 6 units: 18 gates a sample, and 30 numbers kept. The gradients of its two biases differ.
+TEST(CapturedRecurrent, ACellOfAGruSumsTheGradientsOfBothBiases) {
+  StepBuilder b;
+  const auto tensor = [&](std::int64_t numbers) { return b.tensor({growing(1), fixed_size(numbers)}); };
+  const auto bias = [&] { return b.tensor({fixed_size(18)}); };
+  b.add("aten._thnn_fused_gru_cell_backward.default", {ref(tensor(6)), ref(tensor(30)), flag(true)},
+        {tensor(18), tensor(18), tensor(6), bias(), bias()}, StepPhase::backward);
+  const Work sum =
+      work("sum", KernelKind::reduction, Phase::backward_data, growing(18), growing(72), fixed_size(72));
+  EXPECT_THAT(works(b.lowered()),
+              ElementsAre(work("_thnn_fused_gru_cell_backward", KernelKind::elementwise, Phase::backward_data,
+                               growing(540), growing(144), growing(168)),
+                          sum, sum));
+}
+
 }  // namespace
 }  // namespace tbdsim

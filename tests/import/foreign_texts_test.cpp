@@ -1,10 +1,13 @@
 // Texts as other systems, shells and versions of the tools write them.
 #include <gmock/gmock.h>
 
+#include "hwspecs/base/error.h"
 #include "hwspecs/base/file.h"
 #include "simulate/import/machine_facts.h"
 #include "simulate/import/measured_run.h"
+#include "simulate/import/unpacked_file.h"
 #include "simulate/import/utf16.h"
+#include "tests/hwspecs/message_of.h"
 #include "tests/import/files.h"
 #include "tests/support/cli.h"
 #include "tests/support/hostile_text.h"
@@ -53,6 +56,19 @@ TEST(ForeignTexts, InUtf16AreRead) {
       EXPECT_EQ(imported(test::gzipped(bytes, "", 0)), as_it_is) << name << ", " << what;
     }
   }
+}
+
+// Nine bytes of a byte-order mark, three characters and half of one are 3 + 3 bytes of UTF-8; such a text is
+// refused, not cut, where the file has more bytes than it may.
+TEST(ForeignTexts, InUtf16ThatAreTooLongAreNotCut) {
+  const test::TempDir dir;
+  const std::string file = dir.write("short.txt", std::string("\xff\xfe"
+                                                              "a\0b\0c\0d",
+                                                              9))
+                               .string();
+  EXPECT_EQ(unpacked_text(file, 9), "abc\xef\xbf\xbd");
+  EXPECT_THAT(test::message_of<UsageError>([&] { (void)unpacked_text(file, 8); }),
+              HasSubstr("short.txt: holds more than 0 MiB"));
 }
 
 // 'nsys stats --format csv' without -r prints its reports one behind another. 1 x 5 us + 2 x 2 us.

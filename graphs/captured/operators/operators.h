@@ -28,6 +28,7 @@ void lower_attention_backward(OperatorSite& site);
 // recurrent.cpp
 void lower_recurrent(OperatorSite& site);
 void lower_recurrent_backward(OperatorSite& site);
+void lower_recurrent_cell(OperatorSite& site);  // a single one, forward and backward
 
 // norms.cpp
 void lower_batch_norm(OperatorSite& site);

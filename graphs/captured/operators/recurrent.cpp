@@ -1,4 +1,4 @@
-// Recurrent layers in cuDNN's one call: all steps, layers and directions.
+// Recurrent layers in cuDNN's one call: all steps, layers and directions; and PyTorch's single cells.
 //
 //   aten._cudnn_rnn           (input, weights, ..., 6: mode, hidden, projected, layers, batch first, dropout,
 //                             train, bidirectional, samples of each step of a packed sequence, ...)
@@ -6,6 +6,8 @@
 //
 // The input of a packed sequence has a row for each sample of each step, and all samples have the first step.
 // It is charged as all of them over the mean number of steps, rounded up: the rows divided by the samples.
+#include <algorithm>
+
 #include "graphs/captured/operators/operators.h"
 #include "graphs/recurrent_call.h"
 
@@ -97,6 +99,29 @@ void lower_recurrent_backward(OperatorSite& site) {
   for (const Phase phase : {Phase::backward_data, Phase::backward_weights}) {
     for (std::int64_t i = n.layers * n.directions; i-- > 0;)
       site.emit(call(n, inputs_of(n, i / n.directions), phase));
+  }
+}
+
+// One kernel between gates and state (aten/native/cuda/RNN.cu). Backward a sum over the samples follows for
+// each gradient of biases: the i-th vector among the results is that of the i-th result.
+void lower_recurrent_cell(OperatorSite& site) {
+  std::vector<const CapturedTensor*> matrices, vectors;
+  for (const CapturedTensor* output : site.all_outputs())
+    (output->shape.size() == 1 ? vectors : matrices).push_back(output);
+  if (matrices.empty()) return;
+  const CapturedTensor& gates = *matrices.front();
+  const CapturedTensor& widest = **std::ranges::max_element(
+      matrices, {}, [](const CapturedTensor* tensor) { return tensor->elements.at(2); });
+  site.emit(bytes_kernel(KernelKind::elementwise, site.phase, site.entry.name, widest.elements,
+                         site.entry.flops, bytes_of(site.all_tensors()), bytes_of(matrices),
+                         bytes_of(gates.dtype)));
+  for (std::size_t i = 0; i < std::min(vectors.size(), matrices.size()); ++i) {
+    const CapturedTensor& from = *matrices[i];
+    Kernel sum = bytes_kernel(KernelKind::reduction, site.phase, "sum", from.elements, 1, bytes_of(from),
+                              bytes_of(*vectors[i]), bytes_of(from.dtype));
+    sum.shape = MatrixShape{from.shape.front(), site.fixed(from.shape.back())};
+    sum.access = Access::columns;
+    site.emit(std::move(sum));
   }
 }
 
