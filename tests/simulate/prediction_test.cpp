@@ -158,8 +158,8 @@ TEST(Predict, IntervalOfTheThroughput) {
   EXPECT_DOUBLE_EQ(p.throughput_interval().high, p.throughput() * p.interval_factor());
 }
 
-// TensorFlow 2 multiplies the times of half-precision convolutions; ln 1.65 = 0.50 times the part of the
-// iteration that they take may be off on another GPU. fp32 and PyTorch have no such factor.
+// TensorFlow 2 multiplies the times of half-precision convolutions by 1.32; ln 1.32 = 0.28 times the part of
+// the iteration that they take, more than a fifth of AlexNet's, may be off on another GPU. fp32 and PyTorch have no such factor.
 TEST(Predict, AFactorOnHalfConvolutionsWidensTheInterval) {
   SpecCache specs = test::source_specs();
   const auto exposure = [&](const char* framework, const char* precision) {
@@ -170,8 +170,9 @@ TEST(Predict, AFactorOnHalfConvolutionsWidensTheInterval) {
                             .precision = precision};
     return exposure_of(predict(scenario, specs))[static_cast<std::size_t>(Effect::factor)];
   };
-  EXPECT_GT(exposure("tensorflow_2", "amp"), 0.1);
-  EXPECT_LT(exposure("tensorflow_2", "amp"), 0.50);
+  const double whole = std::log(1.32);
+  EXPECT_GT(exposure("tensorflow_2", "amp"), whole / 5);
+  EXPECT_LT(exposure("tensorflow_2", "amp"), whole);
   EXPECT_EQ(exposure("tensorflow_2", "fp32"), 0);
   EXPECT_EQ(exposure("pytorch_1_12", "amp"), 0);
 }
