@@ -159,7 +159,8 @@ TEST(Predict, IntervalOfTheThroughput) {
 }
 
 // TensorFlow 2 multiplies the times of half-precision convolutions by 1.32; ln 1.32 = 0.28 times the part of
-// the iteration that they take, more than a fifth of AlexNet's, may be off on another GPU. fp32 and PyTorch have no such factor.
+// the iteration that they take, more than a fifth of AlexNet's, may be off on another GPU. fp32 and PyTorch
+// have no such factor.
 TEST(Predict, AFactorOnHalfConvolutionsWidensTheInterval) {
   SpecCache specs = test::source_specs();
   const auto exposure = [&](const char* framework, const char* precision) {
