@@ -37,7 +37,7 @@ TEST(Utf16, IsDecoded) {
   EXPECT_EQ(decoded({"\0a\0"sv}, true), "a" + none);
 }
 
-// What PowerShell writes for "tool > file", packed or not, imports as what other shells write.
+// Text that PowerShell writes for "tool > file", packed or not, imports as that of other shells.
 TEST(ForeignTexts, InUtf16AreRead) {
   const test::TempDir dir;
   for (const char* name : {"devicequery_v100.txt", "smi_q_mig.txt", "nsys_kern_sum.csv", "nvprof_trace.csv",

@@ -126,7 +126,7 @@ TEST(KerasSummary, ASequentialInsideIsConnectedByItsName) {
   EXPECT_THAT(file.text, HasSubstr("name: \"sum\""));
 }
 
-// What print_fn writes to a file in a terminal of 80 columns: the columns behind are gone.
+// A file that print_fn writes in a terminal of 80 columns lacks the columns behind.
 TEST(KerasSummary, ThatIsCutSaysHowToPrintAWiderOne) {
   const test::TempDir dir;
   const std::string file = dir.write("cut.txt",
