@@ -77,8 +77,8 @@ inline constexpr double kCubeRoot =
 // (10.x); TF32 half of it, FP8 twice, FP4 four times.
 [[nodiscard]] double rate_share(const GpuSpec& gpu, MathType math);
 
-// What convolutions on tensor cores lose in smaller tiles, over what kernels that were measured on GPUs up to
-// compute capability `measured` lose (0: not known; 1 is returned). From 8.0 on operands pass from memory to
+// Loss of convolutions on tensor cores in smaller tiles, a ratio to that of kernels measured on GPUs up to
+// compute capability `measured` (1 where that is not known, 0). From 8.0 on operands pass from memory to
 // shared memory without registers (NVIDIA A100 whitepaper, asynchronous copy). A tile of half the area takes
 // 1 / 0.60 as long as its share with cuDNN 7.6 on V100 and T4, 1 / 0.80 with cuDNN 9 on an H100; cuDNN 8 on
 // an A100 is taken to lie between, as MLPerf's SSD and U-Net 3-D ask, whose filters are few: 1 / 0.69.
