@@ -60,8 +60,8 @@ TEST(ExpectedClock, LanesWaitForInstructions) {
   EXPECT_EQ(expected_clock(gpu("h100_sxm"), MathType::bf16).mean, 0.92);
 }
 
-// An L4's 72 W allow 126 GFLOP/J of the 30.3 TFLOP/s: 0.30, less than instructions do. The limit is relative to
-// 0.92 * 0.85, which few busy SMs reach.
+// An L4's 72 W allow 126 GFLOP/J of the 30.3 TFLOP/s: 0.30, less than instructions do. The limit is relative
+// to 0.92 * 0.85, which few busy SMs reach.
 TEST(ExpectedClock, PowerOrInstructionsWhicheverIsLess) {
   const GpuSpec l4 = gpu("l4");
   const double cap = 126e9 * 72 / rate_of(l4, MathType::fp32).peak.si();
