@@ -13,6 +13,7 @@ namespace {
 constexpr double kSustained = 0.92;
 constexpr double kGeForce = 1.0;
 constexpr double kKepler = 0.40;
+constexpr double kIssued = 0.85;
 constexpr double kUnthrottledWatts = 150;
 constexpr double kHopper = 9;
 constexpr double kWarpInstructions = 0.62;
@@ -27,6 +28,12 @@ Prior unlimited_clock(const GpuSpec& gpu) {
   if (gpu.architecture == "kepler") return {kKepler, 0.25};
   if (gpu.product_line == ProductLine::geforce) return {kGeForce, 0.08};
   return {kSustained, 0.08};
+}
+
+// The share of the fp32 peak that it lets products without tensor cores reach.
+Prior unlimited_share(const GpuSpec& gpu) {
+  const Prior clock = unlimited_clock(gpu);
+  return {clock.mean * (gpu.sustained_share ? 1 : issued_share(gpu)), clock.sd};
 }
 
 }  // namespace
@@ -52,6 +59,11 @@ double power_share(const GpuSpec& gpu, MathType math) {
   const double full = power_of(gpu).full_board;
   if (full == 0) return 1;
   return std::min(1.0, clock_of_power(watts_of_each(gpu, math), full));
+}
+
+double issued_share(const GpuSpec& gpu) {
+  constexpr double kFirst = 8.6;
+  return gpu.compute_capability >= kFirst ? kIssued : 1;
 }
 
 double power_ratio(const GpuSpec& gpu, double measured_watts) {
@@ -98,7 +110,7 @@ PowerLimit small_board_limit(const GpuSpec& gpu) {
   const double watts = gpu.tdp.si();
   const double cap = power_of(gpu).flops_per_joule * watts / rate_of(gpu, MathType::fp32).peak.si();
   const bool limited = watts < kUnthrottledWatts && (gpu.sustained_share || follows_power(gpu));
-  return {limited ? std::min(1.0, cap / unlimited_clock(gpu).mean) : 1};
+  return {limited ? std::min(1.0, cap / unlimited_share(gpu).mean) : 1};
 }
 
 PowerLimit limit_of_unmeasured(const GpuSpec& gpu, MathType math) {
@@ -107,8 +119,11 @@ PowerLimit limit_of_unmeasured(const GpuSpec& gpu, MathType math) {
 }
 
 Prior expected_clock(const GpuSpec& gpu, MathType math) {
-  const Prior unlimited = unlimited_clock(gpu);
-  if (has_tensor_cores(gpu, math)) return {unlimited.mean * power_share(gpu, math), unlimited.sd};
+  if (has_tensor_cores(gpu, math)) {
+    const Prior unlimited = unlimited_clock(gpu);
+    return {unlimited.mean * power_share(gpu, math), unlimited.sd};
+  }
+  const Prior unlimited = unlimited_share(gpu);
   const bool by_rule = !gpu.sustained_share && follows_power(gpu) && gpu.tdp.si() < kUnthrottledWatts;
   return {unlimited.mean * small_board_limit(gpu).clock_share, by_rule ? 0.25 : unlimited.sd};
 }

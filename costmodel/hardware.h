@@ -28,14 +28,24 @@ inline constexpr double kClockBetweenBoards = 0.08;
 // `sustained_share`. Else, from DeepBench and NeuSight tables: 0.92 for GPUs from Pascal on (0.78-0.99
 // measured); 1 for GeForce cards, which exceed their quoted boost clock while they are cool (0.99 measured on
 // a GTX 1080 Ti); 0.40 for Kepler, whose base clock is 0.64 of the boost clock and whose schedulers feed 128
-// of 192 lanes without dual issue. Times power_share() for tensor cores; without them times
-// small_board_limit().
+// of 192 lanes without dual issue. Times power_share() for tensor cores; without them times issued_share()
+// and small_board_limit().
 [[nodiscard]] Prior expected_clock(const GpuSpec& gpu, MathType math);
 
+// Share of the fp32 peak that products reach without tensor cores where the clock is whole: 0.85 from compute
+// capability 8.6 on, else 1. SMs of 128 lanes whose four schedulers start one instruction of 32 threads a
+// clock each have the peak only while every instruction multiplies; loads of operands and addresses take
+// clocks of their own. Volta's and the A100's 64 lanes leave half of the clocks to them, Maxwell and Pascal
+// start two instructions at once (CUDA C++ Programming Guide, throughput of arithmetic instructions;
+// whitepapers). An H100 SXM held at 1,980 MHz has 0.778 of its peak in products of 4096
+// (calibrate/records/h100_sxm/operators.csv, `sustained`), 0.77 in NeuSight's linear layers, where 0.92 were
+// expected.
+[[nodiscard]] double issued_share(const GpuSpec& gpu);
+
 // Clock over the one that power would not limit, without tensor cores: of boards below 150 W at most eta * W
-// / (peak * that clock), where eta in GFLOP/J is 57 (Maxwell, Pascal, Turing: a T4 and a P4), 77 (Volta,
-// Ampere, Hopper) or 126 (Ada: an L4; Blackwell is taken as Ada), W is the board's power and peak its fp32
-// rate. What expected_clock includes of it.
+// / (peak * that share of it), where eta in GFLOP/J is 57 (Maxwell, Pascal, Turing: a T4 and a P4), 77
+// (Volta, Ampere, Hopper) or 126 (Ada: an L4; Blackwell is taken as Ada), W is the board's power and peak its
+// fp32 rate. What expected_clock includes of it.
 [[nodiscard]] PowerLimit small_board_limit(const GpuSpec& gpu);
 
 // Sustained tensor-core clock relative to the largest board of the same architecture, by the watts per SM and

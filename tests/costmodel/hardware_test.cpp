@@ -50,6 +50,25 @@ TEST(ExpectedClock, PowerHoldsSmallOnes) {
   EXPECT_LT(expected_clock(t4, MathType::fp32).mean, 0.6);
 }
 
+// 128 lanes and four instructions a clock: 0.85 of 0.92, of 1 for a GeForce card; not where half of the lanes
+// are fp32's (A100), where two instructions start at once (Pascal) or tensor cores multiply.
+TEST(ExpectedClock, LanesWaitForInstructions) {
+  EXPECT_NEAR(expected_clock(gpu("h100_sxm"), MathType::fp32).mean, 0.85 * 0.92, 1e-12);
+  EXPECT_NEAR(expected_clock(gpu("rtx3090"), MathType::fp32).mean, 0.85, 1e-12);
+  EXPECT_EQ(expected_clock(gpu("a100_sxm_80gb"), MathType::fp32).mean, 0.92);
+  EXPECT_EQ(expected_clock(gpu("p100_pcie"), MathType::fp32).mean, 0.92);
+  EXPECT_EQ(expected_clock(gpu("h100_sxm"), MathType::bf16).mean, 0.92);
+}
+
+// An L4's 72 W allow 126 GFLOP/J of the 30.3 TFLOP/s: 0.30, less than instructions do. The limit is relative
+// to 0.92 * 0.85, which few busy SMs reach.
+TEST(ExpectedClock, PowerOrInstructionsWhicheverIsLess) {
+  const GpuSpec l4 = gpu("l4");
+  const double cap = 126e9 * 72 / rate_of(l4, MathType::fp32).peak.si();
+  EXPECT_NEAR(expected_clock(l4, MathType::fp32).mean, cap, 1e-9);
+  EXPECT_NEAR(small_board_limit(l4).clock_share, cap / (0.92 * 0.85), 1e-9);
+}
+
 // A measured GEMM replaces the rule, 0.92 for this one.
 TEST(ExpectedClock, OfAMeasuredProduct) {
   GpuSpec p4000 = gpu("p4000");
