@@ -16,8 +16,6 @@
 namespace tbdsim {
 namespace {
 
-bool narrow(MathType math) { return math != MathType::fp32; }
-
 bool computes(const GpuSpec& gpu, MathType math) {
   return gpu.math[index_of(math)].has_value() || gpu.computes_in[index_of(math)].has_value();
 }
@@ -72,8 +70,11 @@ double distance_of(const ProfileBlock& block, std::size_t family, const GpuSpec&
   constexpr double kOtherUnits = 10'000, kOtherPrecision = 1'000, kOtherLibrary = 200;
   constexpr double kVersion = 10, kOtherGpu = 15;
   double distance = 0;
-  const bool same_units = narrow(block.math) == narrow(math);
-  if (!alike(block.math, math)) distance += same_units ? kOtherPrecision : kOtherUnits;
+  // Blocks of other types than fp32 are of tensor cores. A GPU without them computes all types by its lanes,
+  // by the kernels of fp32 with other loads (maxwell_fp16_sgemm_fp16_128x128_nn).
+  const bool same_units = (block.math != MathType::fp32) == has_tensor_cores(gpu, math);
+  if (!same_units) distance += kOtherUnits;
+  if (!alike(block.math, math)) distance += kOtherPrecision;
   if (math == MathType::fp4 && block.math != MathType::fp8)
     distance += kOtherPrecision;  // fp8 is the nearest
   const auto [library, version] = generation_of(block.generation);
