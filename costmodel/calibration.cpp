@@ -62,12 +62,27 @@ double distance_of_attention(const ProfileBlock& block, std::size_t family, cons
   return distance;
 }
 
+// True for recurrent layers whose products cuBLAS multiplies with other instructions than the block's: an
+// H100 with cuDNN 9.19 and cuBLAS 13.1 runs them by groups of warps (nvjet_sm90_*,
+// sm90_xmma_gemm_*_warpgroupsize* in calibrate/records/h100_sxm). GNMT with cuBLAS 11.8 and 12.4 takes as
+// long on it as kernels warp by warp, measured on a V100, come to (instruction_share), 1.2 times as long as
+// by these.
+bool has_newer_products(const ProfileBlock& block, std::size_t family, const LibraryVersions& libraries) {
+  constexpr double kHopper = 9;
+  constexpr int kTimed = 13;
+  const auto wanted = libraries.find("cublas");
+  return family == index_of_family<RecurrentFamily>() && block.math != MathType::fp32 &&
+         block.capability >= kHopper && wanted != libraries.end() && wanted->second < kTimed;
+}
+
 // Distance of a block from the wanted arithmetic, library version and GPU; the nearest block is used. Another
 // precision weighs more than another library, which weighs more than other versions; another GPU weighs as
-// much as one and a half versions. The weights only order these cases and are not fitted.
+// much as one and a half versions; other units or instructions weigh more than all of these. The weights only
+// order these cases and are not fitted.
 double distance_of(const ProfileBlock& block, std::size_t family, const GpuSpec& gpu, MathType math,
                    const LibraryVersions& libraries) {
-  constexpr double kOtherUnits = 10'000, kOtherPrecision = 1'000, kOtherLibrary = 200;
+  constexpr double kOtherUnits = 10'000, kOtherInstructions = 2'000, kOtherPrecision = 1'000,
+                   kOtherLibrary = 200;
   constexpr double kVersion = 10, kOtherGpu = 15;
   double distance = 0;
   // Blocks of other types than fp32 are of tensor cores. A GPU without them computes all types by its lanes,
@@ -87,6 +102,7 @@ double distance_of(const ProfileBlock& block, std::size_t family, const GpuSpec&
     if (newer && before_nonfused_winograd(family, library, version)) distance += kVersion;
   }
   if (wanted == libraries.end() && !libraries.empty()) distance += kOtherLibrary;
+  if (has_newer_products(block, family, libraries)) distance += kOtherInstructions;
   if (!block.own) distance += kOtherGpu;
   return distance + distance_of_attention(block, family, gpu, library);
 }

@@ -82,7 +82,7 @@ TEST(PersistentKernel, FitsSomeLayers) {
 }
 
 // One kernel takes the layer where the profile has such kernels in that arithmetic and the GPU 98
-// multiprocessors; elsewhere it is products of a step.
+// multiprocessors, but not with compute capability 8.6; elsewhere it is products of a step.
 TEST(PersistentKernel, RunsWhereTheProfileHasItAndTheWeightsFit) {
   const RecurrentCall fits{.batch = 64, .inputs = 512, .hidden = 512, .element_bytes = 2};
   GpuSpec gpu = test::small_gpu();
@@ -98,6 +98,10 @@ TEST(PersistentKernel, RunsWhereTheProfileHasItAndTheWeightsFit) {
   ProfileBlock block = test::recurrent_block("cudnn9", MathType::fp16);
   block.parameters.assign(kParameterCount<Family>, 1);
   profile.families[index_of_family<Family>()] = {block};
+  EXPECT_TRUE(one_kernel());
+  gpu.compute_capability = 8.6;
+  EXPECT_FALSE(one_kernel());
+  gpu.compute_capability = 8.0;
   EXPECT_TRUE(one_kernel());
   gpu.sm_count = 97;
   EXPECT_FALSE(one_kernel());
