@@ -50,6 +50,20 @@ TEST(ExpectedClock, PowerHoldsSmallOnes) {
   EXPECT_LT(expected_clock(t4, MathType::fp32).mean, 0.6);
 }
 
+// 126 Gflop/J x 300 W = 37.8 Tflop/s of the 90.5 an L40 is quoted with, 77 x 350 = 26.95 of an RTX
+// 3090's 35.6; an RTX 3060's 77 x 170 = 13.1 are more than its 12.7.
+TEST(ExpectedClock, PowerHoldsGraphicsSmsOnLargeBoards) {
+  const auto sustained = [](const char* name) {
+    const GpuSpec card = gpu(name);
+    return expected_clock(card, MathType::fp32).mean * rate_of(card, MathType::fp32).peak.si();
+  };
+  EXPECT_NEAR(sustained("l40"), 37.8e12, 1e6);
+  EXPECT_NEAR(sustained("rtx3090"), 26.95e12, 1e6);
+  EXPECT_EQ(expected_clock(gpu("rtx3060"), MathType::fp32).mean, 1);
+  EXPECT_EQ(expected_clock(gpu("h100_pcie"), MathType::fp32).mean, 0.92);
+  EXPECT_EQ(expected_clock(gpu("a100_pcie_40gb"), MathType::fp32).mean, 0.92);
+}
+
 // A measured GEMM replaces the rule, 0.92 for this one.
 TEST(ExpectedClock, OfAMeasuredProduct) {
   GpuSpec p4000 = gpu("p4000");
