@@ -134,6 +134,17 @@ Prior clock_by_other_board(const ProfileBlock& block, const GpuSpec* measured, c
   return {expected.mean * block.clock / expected_clock(*measured, math).mean, kClockBetweenBoards};
 }
 
+// Share of the tensor-core peak in a block of kernels that may be older than the GPU. Products of recurrent
+// layers warp by warp have no more operations a clock on 10.x than on Hopper, half of 8,192 (attention.h:
+// FlashAttention 2 on a B200 and GB200). Convolutions have kernels of 10.x there, for which older blocks
+// stand in with Hopper's share (MLPerf's RetinaNet on B200s).
+double share_of_older(const ProfileBlock& block, std::size_t family, const GpuSpec& gpu) {
+  constexpr double kBlackwell = 10, kHopperOfBlackwell = 4'096.0 / 8'192;
+  const double share = instruction_share(gpu, block.capability);
+  const bool by_warps = share < 1 && family == index_of_family<RecurrentFamily>();
+  return by_warps && gpu.compute_capability >= kBlackwell ? kHopperOfBlackwell * share : share;
+}
+
 // Sets the sustained shares of the GPU's clock and bandwidth: the block's where it was measured on the GPU,
 // else from the data sheet and, where it is known, the board that was measured.
 void set_sustained(FamilyModel& model, std::size_t family, const GpuSpec& gpu, MathType math,
@@ -160,7 +171,7 @@ void set_sustained(FamilyModel& model, std::size_t family, const GpuSpec& gpu, M
     model.hardware.power = limit_of_unmeasured(gpu, math);
   }
   const bool may_be_older = model.hardware.tensor_cores && !block.own && !knows_instructions(family);
-  if (may_be_older) model.sustained.clock *= instruction_share(gpu, block.capability);
+  if (may_be_older) model.sustained.clock *= share_of_older(block, family, gpu);
 }
 
 // The table of grid work of a family that has grids; null for other families.

@@ -75,9 +75,7 @@ double power_ratio(const GpuSpec& gpu, double measured_watts) {
 double instruction_share(const GpuSpec& gpu, double measured) {
   constexpr double kOnlyWarps = 12;
   const bool warp_groups = gpu.compute_capability >= kHopper && gpu.compute_capability < kOnlyWarps;
-  if (!warp_groups || measured >= kHopper) return 1;
-  constexpr double kBlackwell = 10, kMostOfHopper = 0.5;  // 4,096 of Blackwell's 8,192 operations a clock
-  return gpu.compute_capability >= kBlackwell ? kMostOfHopper * kWarpInstructions : kWarpInstructions;
+  return warp_groups && measured < kHopper ? kWarpInstructions : 1;
 }
 
 double tile_loss(const GpuSpec& gpu, double measured) {

@@ -67,11 +67,9 @@ inline constexpr double kCubeRoot =
 
 // Share of the tensor-core peak of kernels that were measured on GPUs up to compute capability `measured` (0:
 // not known, taken as older): those for architectures before Hopper multiply warp by warp (mma.sync), which
-// reaches 0.62 on Hopper, and on 10.x, with twice Hopper's operations a clock, half of it; 1 else. Source:
-// Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture via Microbenchmarking", 2024
-// (62.9 % on an H800); convolutions of VGG-13 in TF32 with cuDNN 8 on an H100 agree. That 10.x issues no more
-// of them a clock is what FlashAttention 2 shows on a B200 and GB200 (attention.h). 12.x has the instructions
-// of 8.x, and loses nothing.
+// reaches 0.62 on Hopper and later; 1 else. Source: Luo et al., "Benchmarking and Dissecting the Nvidia
+// Hopper GPU Architecture via Microbenchmarking", 2024 (62.9 % on an H800); convolutions of VGG-13 in TF32
+// with cuDNN 8 on an H100 agree. 12.x has the instructions of 8.x, and loses nothing.
 [[nodiscard]] double instruction_share(const GpuSpec& gpu, double measured);
 
 // Operations per clock and SM with this math type, over the most of its generation's SMs: tensor cores of

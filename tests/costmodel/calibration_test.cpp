@@ -128,6 +128,22 @@ TEST(CalibrationOf, RecurrentProductsOfNewerInstructions) {
   EXPECT_EQ(taken({newer, older}, {{"cublas", 12}, {"cudnn", 9}}, kSingle, 9.0), "cudnn9");
 }
 
+// Kernels for a V100 reach 0.62 of Hopper's 4,096 operations a clock, recurrent layers as many of the 8,192
+// of 10.x.
+TEST(CalibrationOf, RecurrentProductsWarpByWarp) {
+  ProfileBlock older = recurrent_block("cudnn7", kHalf, false);
+  older.capability = 7.0;
+  const auto clock = [&](double capability) {
+    GpuSpec gpu = test::small_gpu();
+    gpu.compute_capability = capability;
+    const Calibration calibration = calibration_of(with_blocks({older}), gpu);
+    return calibration.models[index_of_family<RecurrentFamily>()][index_of(kHalf)].sustained.clock;
+  };
+  EXPECT_NEAR(clock(9.0) / clock(8.0), 0.62, 1e-12);
+  EXPECT_NEAR(clock(10.0) / clock(8.0), 0.31, 1e-12);
+  EXPECT_NEAR(clock(12.0) / clock(8.0), 1, 1e-12);
+}
+
 TEST(CalibrationOf, TheNearestVersion) {
   const std::vector<ProfileBlock> blocks = {recurrent_block("cudnn5"), recurrent_block("cudnn7"),
                                             recurrent_block("cudnn12")};
