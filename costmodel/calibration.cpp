@@ -16,8 +16,6 @@
 namespace tbdsim {
 namespace {
 
-bool narrow(MathType math) { return math != MathType::fp32; }
-
 bool computes(const GpuSpec& gpu, MathType math) {
   return gpu.math[index_of(math)].has_value() || gpu.computes_in[index_of(math)].has_value();
 }
@@ -64,16 +62,34 @@ double distance_of_attention(const ProfileBlock& block, std::size_t family, cons
   return distance;
 }
 
+// True for recurrent layers whose products cuBLAS multiplies with other instructions than the block's: an
+// H100 with cuDNN 9.19 and cuBLAS 13.1 runs them by groups of warps (nvjet_sm90_*,
+// sm90_xmma_gemm_*_warpgroupsize* in calibrate/records/h100_sxm). GNMT with cuBLAS 11.8 and 12.4 takes as
+// long on it as kernels warp by warp, measured on a V100, come to (instruction_share), 1.2 times as long as
+// by these.
+bool has_newer_products(const ProfileBlock& block, std::size_t family, const LibraryVersions& libraries) {
+  constexpr double kHopper = 9;
+  constexpr int kTimed = 13;
+  const auto wanted = libraries.find("cublas");
+  return family == index_of_family<RecurrentFamily>() && block.math != MathType::fp32 &&
+         block.capability >= kHopper && wanted != libraries.end() && wanted->second < kTimed;
+}
+
 // Distance of a block from the wanted arithmetic, library version and GPU; the nearest block is used. Another
 // precision weighs more than another library, which weighs more than other versions; another GPU weighs as
-// much as one and a half versions. The weights only order these cases and are not fitted.
+// much as one and a half versions; other units or instructions weigh more than all of these. The weights only
+// order these cases and are not fitted.
 double distance_of(const ProfileBlock& block, std::size_t family, const GpuSpec& gpu, MathType math,
                    const LibraryVersions& libraries) {
-  constexpr double kOtherUnits = 10'000, kOtherPrecision = 1'000, kOtherLibrary = 200;
+  constexpr double kOtherUnits = 10'000, kOtherInstructions = 2'000, kOtherPrecision = 1'000,
+                   kOtherLibrary = 200;
   constexpr double kVersion = 10, kOtherGpu = 15;
   double distance = 0;
-  const bool same_units = narrow(block.math) == narrow(math);
-  if (!alike(block.math, math)) distance += same_units ? kOtherPrecision : kOtherUnits;
+  // Blocks of other types than fp32 are of tensor cores. A GPU without them computes all types by its lanes,
+  // by the kernels of fp32 with other loads (maxwell_fp16_sgemm_fp16_128x128_nn).
+  const bool same_units = (block.math != MathType::fp32) == has_tensor_cores(gpu, math);
+  if (!same_units) distance += kOtherUnits;
+  if (!alike(block.math, math)) distance += kOtherPrecision;
   if (math == MathType::fp4 && block.math != MathType::fp8)
     distance += kOtherPrecision;  // fp8 is the nearest
   const auto [library, version] = generation_of(block.generation);
@@ -86,6 +102,7 @@ double distance_of(const ProfileBlock& block, std::size_t family, const GpuSpec&
     if (newer && before_nonfused_winograd(family, library, version)) distance += kVersion;
   }
   if (wanted == libraries.end() && !libraries.empty()) distance += kOtherLibrary;
+  if (has_newer_products(block, family, libraries)) distance += kOtherInstructions;
   if (!block.own) distance += kOtherGpu;
   return distance + distance_of_attention(block, family, gpu, library);
 }
@@ -117,6 +134,17 @@ Prior clock_by_other_board(const ProfileBlock& block, const GpuSpec* measured, c
   return {expected.mean * block.clock / expected_clock(*measured, math).mean, kClockBetweenBoards};
 }
 
+// Share of the tensor-core peak in a block of kernels that may be older than the GPU. Products of recurrent
+// layers warp by warp have no more operations a clock on 10.x than on Hopper, half of 8,192 (attention.h:
+// FlashAttention 2 on a B200 and GB200). Convolutions have kernels of 10.x there, for which older blocks
+// stand in with Hopper's share (MLPerf's RetinaNet on B200s).
+double share_of_older(const ProfileBlock& block, std::size_t family, const GpuSpec& gpu) {
+  constexpr double kBlackwell = 10, kHopperOfBlackwell = 4'096.0 / 8'192;
+  const double share = instruction_share(gpu, block.capability);
+  const bool by_warps = share < 1 && family == index_of_family<RecurrentFamily>();
+  return by_warps && gpu.compute_capability >= kBlackwell ? kHopperOfBlackwell * share : share;
+}
+
 // Sets the sustained shares of the GPU's clock and bandwidth: the block's where it was measured on the GPU,
 // else from the data sheet and, where it is known, the board that was measured.
 void set_sustained(FamilyModel& model, std::size_t family, const GpuSpec& gpu, MathType math,
@@ -143,7 +171,7 @@ void set_sustained(FamilyModel& model, std::size_t family, const GpuSpec& gpu, M
     model.hardware.power = limit_of_unmeasured(gpu, math);
   }
   const bool may_be_older = model.hardware.tensor_cores && !block.own && !knows_instructions(family);
-  if (may_be_older) model.sustained.clock *= instruction_share(gpu, block.capability);
+  if (may_be_older) model.sustained.clock *= share_of_older(block, family, gpu);
 }
 
 // The table of grid work of a family that has grids; null for other families.

@@ -22,6 +22,20 @@ bool follows_power(const GpuSpec& gpu) {
   return gpu.architecture != "kepler" && gpu.product_line != ProductLine::geforce;
 }
 
+// True for SMs of 8.6, 8.9 and 12.x: 128 lanes at clocks that boards of any size are quoted at and none
+// feeds.
+bool has_graphics_sms(const GpuSpec& gpu) {
+  constexpr double kFirst = 8.6, kRtxBlackwell = 12;
+  const double capability = gpu.compute_capability;
+  return (capability >= kFirst && capability < kHopper) || capability >= kRtxBlackwell;
+}
+
+// True for boards whose fp32 lanes draw more than the board has.
+bool lanes_are_limited(const GpuSpec& gpu) {
+  const bool small = gpu.tdp.si() < kUnthrottledWatts && (gpu.sustained_share || follows_power(gpu));
+  return small || has_graphics_sms(gpu);
+}
+
 // The sustained clock where power does not limit it.
 Prior unlimited_clock(const GpuSpec& gpu) {
   if (gpu.sustained_share) return {*gpu.sustained_share, 0.05};
@@ -106,15 +120,14 @@ Hardware hardware_of(const GpuSpec& gpu, MathType math) {
   return h;
 }
 
-PowerLimit small_board_limit(const GpuSpec& gpu) {
-  const double watts = gpu.tdp.si();
-  const double cap = power_of(gpu).flops_per_joule * watts / rate_of(gpu, MathType::fp32).peak.si();
-  const bool limited = watts < kUnthrottledWatts && (gpu.sustained_share || follows_power(gpu));
-  return {limited ? std::min(1.0, cap / unlimited_share(gpu).mean) : 1};
+PowerLimit lane_limit(const GpuSpec& gpu) {
+  const double sustained = power_of(gpu).flops_per_joule * gpu.tdp.si();
+  const double cap = sustained / rate_of(gpu, MathType::fp32).peak.si();
+  return {lanes_are_limited(gpu) ? std::min(1.0, cap / unlimited_share(gpu).mean) : 1};
 }
 
 PowerLimit limit_of_unmeasured(const GpuSpec& gpu, MathType math) {
-  if (!has_tensor_cores(gpu, math)) return small_board_limit(gpu);
+  if (!has_tensor_cores(gpu, math)) return lane_limit(gpu);
   return {power_share(gpu, math), kCubeRoot};
 }
 
@@ -124,8 +137,8 @@ Prior expected_clock(const GpuSpec& gpu, MathType math) {
     return {unlimited.mean * power_share(gpu, math), unlimited.sd};
   }
   const Prior unlimited = unlimited_share(gpu);
-  const bool by_rule = !gpu.sustained_share && follows_power(gpu) && gpu.tdp.si() < kUnthrottledWatts;
-  return {unlimited.mean * small_board_limit(gpu).clock_share, by_rule ? 0.25 : unlimited.sd};
+  const bool by_rule = !gpu.sustained_share && lanes_are_limited(gpu);
+  return {unlimited.mean * lane_limit(gpu).clock_share, by_rule ? 0.25 : unlimited.sd};
 }
 
 }  // namespace tbdsim

@@ -29,7 +29,7 @@ inline constexpr double kClockBetweenBoards = 0.08;
 // measured); 1 for GeForce cards, which exceed their quoted boost clock while they are cool (0.99 measured on
 // a GTX 1080 Ti); 0.40 for Kepler, whose base clock is 0.64 of the boost clock and whose schedulers feed 128
 // of 192 lanes without dual issue. Times power_share() for tensor cores; without them times issued_share()
-// and small_board_limit().
+// and lane_limit().
 [[nodiscard]] Prior expected_clock(const GpuSpec& gpu, MathType math);
 
 // Share of the fp32 peak that products reach without tensor cores where the clock is whole: 0.85 from compute
@@ -42,11 +42,14 @@ inline constexpr double kClockBetweenBoards = 0.08;
 // expected.
 [[nodiscard]] double issued_share(const GpuSpec& gpu);
 
-// Clock over the one that power would not limit, without tensor cores: of boards below 150 W at most eta * W
-// / (peak * that share of it), where eta in GFLOP/J is 57 (Maxwell, Pascal, Turing: a T4 and a P4), 77
-// (Volta, Ampere, Hopper) or 126 (Ada: an L4; Blackwell is taken as Ada), W is the board's power and peak its
-// fp32 rate. What expected_clock includes of it.
-[[nodiscard]] PowerLimit small_board_limit(const GpuSpec& gpu);
+// Clock over the one that power would not limit, without tensor cores: at most eta * W / (peak * that share
+// of it) of boards below 150 W, and of all with SMs of 8.6, 8.9 and 12.x, which are quoted with up to 300
+// GFLOP/J. eta in GFLOP/J is 57 (Maxwell, Pascal, Turing: a T4 and a P4), 77 (Volta, Ampere, Hopper) or 126
+// (Ada: an L4, which runs at a third of its clock; Blackwell is taken as Ada), W is the board's power and
+// peak its fp32 rate. An H100 SXM's fp32 products without a pause take 697 W at 51.4 TFLOP/s, 74 GFLOP/J
+// (calibrate/records/h100_sxm/operators.csv); alone they keep their clock, so that Hopper's boards have no
+// limit. What expected_clock includes of it.
+[[nodiscard]] PowerLimit lane_limit(const GpuSpec& gpu);
 
 // Sustained tensor-core clock relative to the largest board of the same architecture, by the watts per SM and
 // GHz (of the clock that this math type is quoted at), because tensor cores under load draw the board's power
@@ -66,7 +69,7 @@ inline constexpr double kCubeRoot =
     1.0 / 3;  // exponent of tensor cores: power grows with the cube of the clock
 
 // The limit of power that the expected clock of an unmeasured GPU includes in this arithmetic: power_share()
-// of tensor cores, which falls with the cube root of the share of busy SMs, else small_board_limit().
+// of tensor cores, which falls with the cube root of the share of busy SMs, else lane_limit().
 [[nodiscard]] PowerLimit limit_of_unmeasured(const GpuSpec& gpu, MathType math);
 
 // Tensor-core clock that the board's power sustains over that which `measured_watts` (W) sustained, by the

@@ -42,8 +42,11 @@ AttentionKernel attention_on(const GpuSpec& gpu, AttentionKernel asked) {
 
 bool runs_persistent_kernels(MathType math, const Calibration& calibration) {
   constexpr int kFewestMultiprocessors = 98;
+  constexpr double kExcluded = 8.6;
   const auto& models = calibration.models[index_of_family<PersistentRecurrentFamily>()];
-  return models[index_of(math)].block != nullptr && calibration.gpu->sm_count >= kFewestMultiprocessors;
+  const GpuSpec& gpu = *calibration.gpu;
+  const bool may = gpu.sm_count >= kFewestMultiprocessors && gpu.compute_capability != kExcluded;
+  return may && models[index_of(math)].block != nullptr;
 }
 
 const FamilyModel* model_of_kernel(const Kernel& kernel, double batch, MathType math,

@@ -15,8 +15,9 @@ namespace tbdsim {
 [[nodiscard]] AttentionKernel attention_on(const GpuSpec& gpu, AttentionKernel asked);
 
 // True where the time of a recurrent layer is that of one kernel for all steps: the profile has such kernels,
-// and the GPU has the multiprocessors that hold the weights of 1,024 units (98: PyTorch, RNN.cpp,
-// use_persist_device_heuristics).
+// and the GPU has the multiprocessors that hold the weights of 1,024 units (98) and is not of compute
+// capability 8.6 (PyTorch, RNN.cpp, use_persist_device_heuristics; csarofeen/pytorch@e33d81513c52). Its name
+// (ampere_lstm_tile16) and that rule say that an H100 and an A100 run the same kernel.
 [[nodiscard]] bool runs_persistent_kernels(MathType math, const Calibration& calibration);
 
 // True for the family whose model gives the call's time on the GPU.

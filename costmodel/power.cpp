@@ -9,7 +9,7 @@
 namespace tbdsim {
 namespace {
 
-// flops_per_joule: small_board_limit (hardware.h).
+// flops_per_joule: lane_limit (hardware.h).
 //
 // full_board: V100 SXM2, 300 W, 80 SMs, 1.53 GHz; RTX 2080 Ti, 250 W, 68, 1.545; A100 SXM, 400 W, 108, 1.41;
 // H100 SXM, 700 W, 132, 1.83; RTX 4090, 450 W, 128, 2.52. Smaller boards may have more. Blackwell: of the

@@ -19,7 +19,7 @@ namespace tbdsim {
 // The power that GPUs of one kind of instructions draw. Sources: power.cpp.
 struct PowerOfInstructions {
   std::string_view instructions;
-  double flops_per_joule;   // in fp32, of boards below 150 W
+  double flops_per_joule;   // in fp32 (hardware.h, lane_limit)
   double full_board;        // W for each SM and GHz of the largest board; 0: no two boards to compare
   double sixteen_bits = 0;  // W for each SM and GHz that products of 16 bits and TF32 draw in a run without a
                             // pause at the whole clock, of SMs at their generation's full rate; 0: not known

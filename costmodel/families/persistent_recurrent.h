@@ -2,13 +2,15 @@
 // memory (cuDNN's CUDNN_RNN_ALGO_PERSIST_STATIC in half precision: ampere_lstm_tile16,
 // ampere_lstm_bp_largeB). Nothing is read again from step to step but the state, sixteen sequences at a time.
 //
-//   step = (fixed + max(batch, 16) / 16 * (pass + hidden * unit)) * 1.4 GHz / boost clock
+//   step = (fixed + max(batch, 16) / 16 * (pass + hidden * unit)) * 1.4 GHz / boost clock + slower
+//   slower = 2 * gates * hidden^2 * max(batch, 16) / (SMs * boost clock) * max(0, 1 / rate - 1 / 2,540)
 //   time = call + steps * step + input product
 //   input product (inputs > 0): 2 * gates * hidden * inputs * batch * steps / (peak * clock * product)
 //
 // Times in seconds; fixed, pass and unit (forward, backward), call and product: fitted; clock: sustained
-// share of the peak (operations a second). Gradients by the weights are one product over all steps,
-// RecurrentFamily's.
+// share of the peak (operations a second). rate: operations a clock and SM; the kernel was timed where a
+// warp's products have 2,540 (an H100), and takes longer where they have fewer (an A100 2,048, an RTX 4090
+// 512). Gradients by the weights are one product over all steps, RecurrentFamily's.
 //
 // PyTorch asks cuDNN for them for LSTMs in half precision of up to 128 sequences and 1,024 units, sizes of
 // the weights in whole multiples of 128 (aten/src/ATen/native/cudnn/RNN.cpp, use_persist_common_heuristics,
@@ -72,11 +74,19 @@ struct PersistentRecurrentFamily {
     const T& unit = p[forward ? kForwardUnit : kBackwardUnit];
     const double passes = std::max(call.batch, kThinBatch) / kThinBatch;
     const double at_clock = call.steps * kStepClock / hardware.clock;
-    const T state = passes * (pass + call.hidden * unit) * at_clock;
+    const T state = passes * (pass + call.hidden * unit) * at_clock + slower_products(call, hardware);
     const double operations = 2 * call.gates * call.hidden * call.inputs * call.batch * call.steps;
     const T compute = state + operations * operation_time(hardware, sustained, p[kProduct]);
     const T overhead = p[forward ? kForwardStep : kBackwardStep] * at_clock + p[kCall];
     return {compute, T(0), overhead, overhead + compute};
+  }
+  // Seconds of all steps that products take longer than at the rate of the GPU that was timed.
+  static double slower_products(const Call& call, const Hardware& hardware) {
+    constexpr double kTimed = 0.62 * 4'096;  // operations a clock and SM (hardware.h, instruction_share)
+    const double clocks = hardware.sm_count * hardware.clock;  // of all SMs, a second
+    const double each = std::max(0.0, clocks / hardware.peak - 1 / kTimed);
+    const double weights = RecurrentFamily::state_weights(call);
+    return 2 * weights * std::max(call.batch, kThinBatch) * call.steps * each / clocks;
   }
   static double workspace_bytes(const Call&, const Choice&) { return 0; }
   static double flops(const Call& call) { return RecurrentFamily::flops(call); }

@@ -102,6 +102,48 @@ TEST(CalibrationOf, EitherFormatOfTwoBytes) {
   EXPECT_EQ(cost(profile, kHalf).provenance, Provenance::measured);
 }
 
+// A GPU without tensor cores computes fp16 by the lanes of fp32: by the kernels of fp32, whatever the
+// version.
+TEST(CalibrationOf, HalfPrecisionWithoutTensorCores) {
+  const std::vector<ProfileBlock> blocks = {recurrent_block("cudnn5", kSingle, false),
+                                            recurrent_block("cudnn7", kHalf, false)};
+  EXPECT_EQ(taken(blocks, {{"cudnn", 7}}, kHalf, 6.0), "cudnn5, others");
+  EXPECT_EQ(taken(blocks, {{"cudnn", 7}}, kHalf, 7.0), "cudnn7, others");
+}
+
+// Products of recurrent layers that were timed on Hopper with cuBLAS 13 are of no earlier cuBLAS, not even
+// where the other kernels are of another GPU and precision; those in fp32 have no other instructions.
+TEST(CalibrationOf, RecurrentProductsOfNewerInstructions) {
+  ProfileBlock newer = recurrent_block("cudnn9", kHalf);
+  newer.capability = 9.0;
+  ProfileBlock older = recurrent_block("cudnn7", MathType::bf16, false);
+  older.capability = 7.0;
+  const auto with_cublas = [&](int version) {
+    return taken({newer, older}, {{"cublas", version}, {"cudnn", 9}}, kHalf, 9.0);
+  };
+  EXPECT_EQ(with_cublas(13), "cudnn9");
+  EXPECT_EQ(with_cublas(12), "cudnn7, others");
+  EXPECT_EQ(taken({newer, older}, {}, kHalf, 9.0), "cudnn9") << "the newest libraries";
+  newer.math = older.math = kSingle;
+  EXPECT_EQ(taken({newer, older}, {{"cublas", 12}, {"cudnn", 9}}, kSingle, 9.0), "cudnn9");
+}
+
+// Kernels for a V100 reach 0.62 of Hopper's 4,096 operations a clock, recurrent layers as many of the 8,192
+// of 10.x.
+TEST(CalibrationOf, RecurrentProductsWarpByWarp) {
+  ProfileBlock older = recurrent_block("cudnn7", kHalf, false);
+  older.capability = 7.0;
+  const auto clock = [&](double capability) {
+    GpuSpec gpu = test::small_gpu();
+    gpu.compute_capability = capability;
+    const Calibration calibration = calibration_of(with_blocks({older}), gpu);
+    return calibration.models[index_of_family<RecurrentFamily>()][index_of(kHalf)].sustained.clock;
+  };
+  EXPECT_NEAR(clock(9.0) / clock(8.0), 0.62, 1e-12);
+  EXPECT_NEAR(clock(10.0) / clock(8.0), 0.31, 1e-12);
+  EXPECT_NEAR(clock(12.0) / clock(8.0), 1, 1e-12);
+}
+
 TEST(CalibrationOf, TheNearestVersion) {
   const std::vector<ProfileBlock> blocks = {recurrent_block("cudnn5"), recurrent_block("cudnn7"),
                                             recurrent_block("cudnn12")};

@@ -12,8 +12,8 @@ namespace {
 using Family = PersistentRecurrentFamily;
 using Parameters = std::array<double, kParameterCount<Family>>;
 constexpr AchievedFraction<double> kFull{1, 1};
-// 1000 flop/s, the clock that steps are counted at.
-constexpr Hardware kSmall{.sm_count = 1, .peak = 1000, .bandwidth = 100, .clock = kStepClock};
+// The clock that steps are counted at, and 4e12 flop/s, 2,857 for each clock.
+constexpr Hardware kSmall{.sm_count = 1, .peak = 4e12, .bandwidth = 100, .clock = kStepClock};
 
 // 2 s for each step, 3 s for the call; forward 0.5 s for each sixteen sequences and 0.1 s for each of their
 // units, backward 1 s and 0.2 s; products at the peak.
@@ -45,14 +45,24 @@ TEST(PersistentRecurrentTime, SixteenSequencesAtATime) {
   EXPECT_NEAR(seconds(call), 103, 1e-9);
 }
 
-// At half the clock steps take twice 3 s. Three inputs: 2 * 4 * 5 * 3 * 16 * 10 = 19,200 flop, 19.2 s.
+// At half the clock steps take twice 3 s. 1e10 inputs: 2 * 4 * 5 * 1e10 * 16 * 10 = 6.4e13 flop, 16 s.
 TEST(PersistentRecurrentTime, ClocksOfStepsAndOneInputProduct) {
   RecurrentCall call{.batch = 16, .steps = 10, .hidden = 5};
   Hardware slow = kSmall;
   slow.clock /= 2;
   EXPECT_NEAR(seconds(call, slow), 63, 1e-9);
-  call.inputs = 3;
-  EXPECT_NEAR(seconds(call), 33 + 19.2, 1e-9);
+  call.inputs = 1e10;
+  EXPECT_NEAR(seconds(call), 33 + 16, 1e-9);
+}
+
+// 512 operations a clock instead of 2,539.5: 2 * 4 * 5^2 * 16 * 10 = 32,000 flop take 32,000 * (1 / 512 - 1 /
+// 2,539.5) = 49.9 clocks longer.
+TEST(PersistentRecurrentTime, SlowerProducts) {
+  const RecurrentCall call{.batch = 16, .steps = 10, .hidden = 5};
+  Hardware half = kSmall;
+  half.peak = 512 * half.clock;
+  EXPECT_EQ(Family::slower_products(call, kSmall), 0);
+  EXPECT_NEAR(Family::slower_products(call, half) * half.clock, 49.899, 1e-3);
 }
 
 // PyTorch's rule: LSTMs in half precision of up to 128 sequences and 1,024 units, sizes in 128s.
@@ -82,7 +92,7 @@ TEST(PersistentKernel, FitsSomeLayers) {
 }
 
 // One kernel takes the layer where the profile has such kernels in that arithmetic and the GPU 98
-// multiprocessors; elsewhere it is products of a step.
+// multiprocessors, but not with compute capability 8.6; elsewhere it is products of a step.
 TEST(PersistentKernel, RunsWhereTheProfileHasItAndTheWeightsFit) {
   const RecurrentCall fits{.batch = 64, .inputs = 512, .hidden = 512, .element_bytes = 2};
   GpuSpec gpu = test::small_gpu();
@@ -98,6 +108,10 @@ TEST(PersistentKernel, RunsWhereTheProfileHasItAndTheWeightsFit) {
   ProfileBlock block = test::recurrent_block("cudnn9", MathType::fp16);
   block.parameters.assign(kParameterCount<Family>, 1);
   profile.families[index_of_family<Family>()] = {block};
+  EXPECT_TRUE(one_kernel());
+  gpu.compute_capability = 8.6;
+  EXPECT_FALSE(one_kernel());
+  gpu.compute_capability = 8.0;
   EXPECT_TRUE(one_kernel());
   gpu.sm_count = 97;
   EXPECT_FALSE(one_kernel());

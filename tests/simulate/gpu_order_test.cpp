@@ -53,6 +53,27 @@ TEST(GpuOrder, OfBlackwells) {
   }
 }
 
+// Recurrent layers were timed on an H100, whose blocks Blackwell's GPUs have: no step of a B200 waits longer.
+TEST(GpuOrder, OfRecurrentLayers) {
+  SpecCache specs = test::source_specs();
+  for (const char* precision : {"fp16", "tf32", "fp32"}) {
+    for (const std::int64_t batch : {1, 16, 64, 512}) {
+      const auto time = [&](const char* gpu) {
+        return predict({.model = "gnmt",
+                        .framework = "pytorch",
+                        .gpu = gpu,
+                        .batch = batch,
+                        .precision = precision},
+                       specs)
+            .iteration_time()
+            .si();
+      };
+      EXPECT_LE(time("b200"), time("h100_sxm")) << precision << ", " << batch;
+      EXPECT_LE(time("h100_sxm"), time("a100_sxm_80gb")) << precision << ", " << batch;
+    }
+  }
+}
+
 // Boards of a chip that nobody timed have the profile of their architecture, boards of one chip that of the
 // same measured board: only GPUs with one profile are compared.
 TEST(GpuOrder, OfGpusThatNobodyTimed) {
