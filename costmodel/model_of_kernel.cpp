@@ -42,8 +42,12 @@ AttentionKernel attention_on(const GpuSpec& gpu, AttentionKernel asked) {
 
 bool runs_persistent_kernels(MathType math, const Calibration& calibration) {
   constexpr int kFewestMultiprocessors = 98;
+  constexpr double kAmpere = 8, kSmallAmpere = 8.6;
   const auto& models = calibration.models[index_of_family<PersistentRecurrentFamily>()];
-  return models[index_of(math)].block != nullptr && calibration.gpu->sm_count >= kFewestMultiprocessors;
+  const GpuSpec& gpu = *calibration.gpu;
+  const double capability = gpu.compute_capability;
+  return math == MathType::fp16 && models[index_of(math)].block != nullptr &&
+         gpu.sm_count >= kFewestMultiprocessors && capability >= kAmpere && capability != kSmallAmpere;
 }
 
 const FamilyModel* model_of_kernel(const Kernel& kernel, double batch, MathType math,
