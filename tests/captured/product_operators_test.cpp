@@ -94,6 +94,25 @@ TEST(CapturedProducts, OfPackedSequences) {
   EXPECT_THROW(lowered({growing(6), fixed_size(8)}, list({whole(0)})), ModelError);
 }
 
+// Each of 8 heads a sample multiplies 16 x 4 numbers by a vector: bytes, of which one kernel sums. An outer
+// product is a matrix product.
+TEST(CapturedProducts, WithVectorsReadTheMatrixOnce) {
+  StepBuilder b;
+  const int matrix = b.tensor({growing(8), fixed_size(16), fixed_size(4)});
+  const int vector = b.tensor({growing(8), fixed_size(4), fixed_size(1)});
+  const int sums = b.tensor({growing(8), fixed_size(16), fixed_size(1)});
+  const int row = b.tensor({growing(8), fixed_size(1), fixed_size(4)});
+  b.add("aten.bmm.default", {ref(matrix), ref(vector)}, {sums});
+  b.add("aten.bmm.default", {ref(sums), ref(row)}, {matrix});
+  const TrainingStep step = b.lowered();
+  EXPECT_THAT(works(step),
+              ElementsAre(work("matmul", KernelKind::reduction, Phase::forward, growing(2 * 8 * 64),
+                               growing(8 * (64 + 4) * 4), growing(8 * 16 * 4)),
+                          work("matmul", KernelKind::gemm, Phase::forward, growing(2 * 8 * 64),
+                               growing(8 * (16 + 4) * 4), growing(8 * 64 * 4))));
+  EXPECT_EQ(step.kernels[0].macs, growing(8 * 64));
+}
+
 TEST(CapturedProducts, OfBatchesThatGrow) {
   StepBuilder b;
   const int q = b.tensor({growing(8), fixed_size(16), fixed_size(4)});
