@@ -38,7 +38,7 @@ def _convolution_backward(step: Step, operator: Operator, batch: int) -> int:
 
 
 def _product(left: int) -> Callable[[Step, Operator, int], int]:
-    """Returns the count of a matrix product whose left factor is the argument of that number; one of complex numbers is four of real ones."""
+    """Returns the count of a matrix product whose left factor is the argument of that number; a complex one is four."""
 
     def count(step: Step, operator: Operator, batch: int) -> int:
         each = 4 if step.tensors[operator.outputs[0]].dtype in ("c64", "c128") else 1

@@ -7,8 +7,8 @@
 namespace tbdsim {
 namespace {
 
-using test::flag, test::growing, test::list, test::pair, test::ref, test::StepBuilder,
-    test::whole, test::Work, test::works;
+using test::flag, test::growing, test::list, test::pair, test::ref, test::StepBuilder, test::whole,
+    test::Work, test::works;
 using testing::ElementsAre;
 
 Work pass(std::string op, std::int64_t flops, std::int64_t read, std::int64_t written) {
@@ -28,7 +28,8 @@ TEST(CapturedTransforms, OfRealImagesTakeRowsThenColumns) {
                           pass("_fft_r2c", 15 * 216, 1728, 1728)));
 }
 
-// Both directions of 3 x 8 x 16 complex numbers, 3,072 bytes, in one call; the inverse divides by their number.
+// Both directions of 3 x 8 x 16 complex numbers, 3,072 bytes, in one call; the inverse divides by their
+// number.
 TEST(CapturedTransforms, OfComplexImagesAreOneCall) {
   StepBuilder b;
   const int x = b.tensor({growing(1), fixed_size(3), fixed_size(8), fixed_size(16)}, Dtype::c64);

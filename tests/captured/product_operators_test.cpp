@@ -111,6 +111,7 @@ TEST(CapturedProducts, WithVectorsReadTheMatrixOnce) {
                           work("matmul", KernelKind::gemm, Phase::forward, growing(2 * 8 * 64),
                                growing(8 * (16 + 4) * 4), growing(8 * 64 * 4))));
   EXPECT_EQ(step.kernels[0].macs, growing(8 * 64));
+  EXPECT_EQ(step.kernels[0].access, Access::across);
 }
 
 TEST(CapturedProducts, OfBatchesThatGrow) {

@@ -4,9 +4,9 @@
 //   aten._fft_c2r  (x, dims, normalization, last size)  the last of dims last
 //   aten._fft_c2c  (x, dims, normalization, forward)    up to three dims in one call
 //
-// Each dimension is a pass over all numbers, which are read and written. Estimate: a transform of more numbers
-// than fit into the 48 KiB of shared memory that every thread block may have is p passes, of the p-th root of
-// as many each. PyTorch copies the numbers before a call whose other dimensions are not one in memory
+// Each dimension is a pass over all numbers, which are read and written. Estimate: a transform of more
+// numbers than fit into the 48 KiB of shared memory that every thread block may have is p passes, of the p-th
+// root of as many each. PyTorch copies the numbers before a call whose other dimensions are not one in memory
 // (_exec_fft), and multiplies by the normalization in a kernel of its own.
 #include <algorithm>
 #include <cmath>
@@ -64,7 +64,8 @@ class Transform {
     site_.emit(std::move(kernel));
   }
 
-  // The passes of one dimension of as many numbers: 5 n log2(n) operations for n of them, as FFTs are counted.
+  // The passes of one dimension of as many numbers: 5 n log2(n) operations for n of them, as FFTs are
+  // counted.
   void passes(const Size& length, const Size& numbers, const Size& read, const Size& written,
               const Size& scratch = {}) {
     constexpr double kSharedMemory = 48 << 10, kOperations = 5;
