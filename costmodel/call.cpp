@@ -101,7 +101,8 @@ RecurrentCall recurrent_call(const Kernel& kernel, const RecurrentShape& s, doub
           .inputs = size(s.inputs),
           .hidden = size(s.hidden),
           .gates = size(s.gates),
-          .element_bytes = element_bytes(kernel.math)};
+          .element_bytes = element_bytes(kernel.math),
+          .alone = s.alone};
 }
 
 AttentionCall attention_call(const Kernel& kernel, const AttentionShape& s, double batch) {

@@ -60,6 +60,7 @@ struct RecurrentCall {
   double batch = 1, steps = 1, inputs = 0, hidden = 1;  // inputs 0: the input product is skipped
   double gates = 4;                                     // 4: LSTM, 3: GRU, 1: vanilla
   double element_bytes = 4;
+  bool alone = true;  // as in RecurrentShape
 
   friend auto operator<=>(const RecurrentCall&, const RecurrentCall&) = default;
 };

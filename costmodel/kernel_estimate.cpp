@@ -64,18 +64,29 @@ Estimate<Family> fastest(const typename Family::Call& call, const FamilyModel& m
   }
 }
 
+// Multiplications of a product whose channels and filters are padded to whole 16 bytes of TF32, over those
+// without padding.
+double padding_of(const ConvShape& conv) {
+  const auto padded = [](std::int64_t size) {
+    constexpr std::int64_t kNumbers = 4;
+    return static_cast<double>((size + kNumbers - 1) / kNumbers * kNumbers) / static_cast<double>(size);
+  };
+  return conv.groups > 1 ? 1 : padded(conv.channels) * padded(conv.filters);
+}
+
 // True for a convolution that may be computed in TF32 after layout conversions into NHWC, or in fp32 without
-// them. fp32 is not tried below a third of the TF32 peak: Winograd and FFT save at most two thirds of the
-// multiplications in practice.
+// them. fp32 is not tried below a third of what is left of the TF32 peak: Winograd and FFT save at most two
+// thirds of the multiplications in practice.
 bool may_run_in_fp32(const Kernel& kernel, const Calibration& calibration) {
   constexpr double kLeastLeft = 1.0 / 3;
   if (kernel.math != MathType::tf32 || kernel.tf32_only) return false;
-  if (!std::holds_alternative<ConvShape>(kernel.shape)) return false;
+  const auto* conv = std::get_if<ConvShape>(&kernel.shape);
+  if (conv == nullptr) return false;
   const auto& models = calibration.models[index_of_family<ConvFamily>()];
   const FamilyModel& fp32 = models[index_of(MathType::fp32)];
   const FamilyModel& tf32 = models[index_of(MathType::tf32)];
   if (fp32.block == nullptr || tf32.block == nullptr) return false;
-  return fp32.hardware.peak >= kLeastLeft * tf32.hardware.peak;
+  return fp32.hardware.peak * padding_of(*conv) >= kLeastLeft * tf32.hardware.peak;
 }
 
 // Returns the physical limit in seconds.

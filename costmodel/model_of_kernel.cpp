@@ -42,11 +42,12 @@ AttentionKernel attention_on(const GpuSpec& gpu, AttentionKernel asked) {
 
 bool runs_persistent_kernels(MathType math, const Calibration& calibration) {
   constexpr int kFewestMultiprocessors = 98;
-  constexpr double kExcluded = 8.6;
+  constexpr double kAmpere = 8, kSmallAmpere = 8.6;
   const auto& models = calibration.models[index_of_family<PersistentRecurrentFamily>()];
   const GpuSpec& gpu = *calibration.gpu;
-  const bool may = gpu.sm_count >= kFewestMultiprocessors && gpu.compute_capability != kExcluded;
-  return may && models[index_of(math)].block != nullptr;
+  const double capability = gpu.compute_capability;
+  return math == MathType::fp16 && models[index_of(math)].block != nullptr &&
+         gpu.sm_count >= kFewestMultiprocessors && capability >= kAmpere && capability != kSmallAmpere;
 }
 
 const FamilyModel* model_of_kernel(const Kernel& kernel, double batch, MathType math,

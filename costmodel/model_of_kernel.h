@@ -14,10 +14,11 @@ namespace tbdsim {
 // precision (calibrate/records/h100_sxm/step_kernels.csv.gz).
 [[nodiscard]] AttentionKernel attention_on(const GpuSpec& gpu, AttentionKernel asked);
 
-// True where the time of a recurrent layer is that of one kernel for all steps: the profile has such kernels,
-// and the GPU has the multiprocessors that hold the weights of 1,024 units (98) and is not of compute
-// capability 8.6 (PyTorch, RNN.cpp, use_persist_device_heuristics; csarofeen/pytorch@e33d81513c52). Its name
-// (ampere_lstm_tile16) and that rule say that an H100 and an A100 run the same kernel.
+// True where the time of a recurrent layer is that of one kernel for all steps: the profile has such kernels
+// in fp16, and the GPU is of compute capability 8.0 or later, but for 8.6, and has the multiprocessors that
+// hold the weights of 1,024 units (98). Source: PyTorch, aten/src/ATen/native/cudnn/RNN.cpp, get_algo and
+// use_persist_device_heuristics, whose rule for Volta, by the number of steps, is left out: no profile of it
+// has such kernels. Their name on an H100 (ampere_lstm_tile16) and that rule say that an A100 runs the same.
 [[nodiscard]] bool runs_persistent_kernels(MathType math, const Calibration& calibration);
 
 // True for the family whose model gives the call's time on the GPU.

@@ -119,6 +119,9 @@ struct RecurrentShape {
   Size batch;
   std::int64_t steps = 0, inputs = 0, hidden = 0;
   std::int64_t gates = 0;  // 4: LSTM, 3: GRU
+  // False for a layer that shares its call with other layers or the other direction, and for one of packed
+  // sequences.
+  bool alone = true;
 
   friend auto operator<=>(const RecurrentShape&, const RecurrentShape&) = default;
 };

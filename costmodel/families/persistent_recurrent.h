@@ -12,10 +12,11 @@
 // warp's products have 2,540 (an H100), and takes longer where they have fewer (an A100 2,048, an RTX 4090
 // 512). Gradients by the weights are one product over all steps, RecurrentFamily's.
 //
-// PyTorch asks cuDNN for them for LSTMs in half precision of up to 128 sequences and 1,024 units, sizes of
-// the weights in whole multiples of 128 (aten/src/ATen/native/cudnn/RNN.cpp, use_persist_common_heuristics,
-// use_persist_device_heuristics). PyTorch wants whole multiples of 8 sequences, too, and calls of one layer:
-// others, which take longer, are not told apart here, so that more sequences never take less time.
+// PyTorch asks cuDNN for them for LSTMs in fp16 of up to 128 sequences and 1,024 units, sizes of the weights
+// in whole multiples of 128, in calls of one layer and direction whose sequences are not packed
+// (aten/src/ATen/native/cudnn/RNN.cpp, get_algo, use_persist_common_heuristics,
+// use_persist_device_heuristics). PyTorch wants whole multiples of 8 sequences, too: others, which take
+// longer, are not told apart here, so that more sequences never take less time.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +34,8 @@ namespace tbdsim {
   constexpr double kHalf = 2, kLstm = 4, kMost = 128, kWidest = 1'024, kMultiple = 128;
   const auto whole = [](double size) { return size > 0 && std::fmod(size, kMultiple) == 0; };
   return call.phase != Phase::backward_weights && call.element_bytes == kHalf && call.gates == kLstm &&
-         call.batch <= kMost && call.hidden <= kWidest && whole(call.hidden) && whole(call.inputs);
+         call.alone && call.batch <= kMost && call.hidden <= kWidest && whole(call.hidden) &&
+         whole(call.inputs);
 }
 
 struct PersistentRecurrentFamily {

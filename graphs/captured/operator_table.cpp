@@ -62,8 +62,9 @@ constexpr auto kRows = std::to_array<Row>({
     {lower_resampling_backward, 20, "upsample_trilinear3d_backward"},
     {lower_resampling_backward, 40, "upsample_bicubic2d_backward _upsample_bicubic2d_aa_backward"},
     {lower_resampling_backward, 20, "grid_sampler_2d_backward grid_sampler_3d_backward"},
-    // Butterflies of a row: 5 log2(n) operations a number, those of a thousand.
-    {lower_resampling, 50, "_fft_r2c _fft_c2r _fft_c2c"},
+    {lower_real_to_complex, 0, "_fft_r2c"},
+    {lower_complex_to_real, 0, "_fft_c2r"},
+    {lower_complex_to_complex, 0, "_fft_c2c"},
     {lower_softmax, 0, "_softmax _log_softmax _safe_softmax"},
     {lower_softmax_backward, 0, "_softmax_backward_data _log_softmax_backward_data"},
     {lower_class_loss, 0, "nll_loss_forward nll_loss2d_forward"},

@@ -18,6 +18,7 @@ RecurrentLayer::RecurrentLayer(const Cell& cell, SpecMap& keys)
   if (const auto feed = keys.find("feed")) fed_ = feed->count(1, kMostUnits);
   if (const auto biases = keys.find("biases")) biases_ = biases->count(1, 2);
   if (const auto reverse = keys.find("reverse")) (void)reverse->flag();  // changes the order, not the costs
+  if (const auto alone = keys.find("alone")) alone_ = alone->flag();
   if (const auto recurrence = keys.find("recurrence"))
     recurrence_ = static_cast<Recurrence>(recurrence->one_of(kRecurrenceNames));
 }
@@ -115,7 +116,8 @@ Kernel RecurrentLayer::library_call(const LayerContext& site, const LoweringCont
                                    .steps = steps_of(site),
                                    .inputs = width(site.inputs),
                                    .hidden = hidden_,
-                                   .gates = cell_.gates},
+                                   .gates = cell_.gates,
+                                   .alone = alone_},
                          .states = cell_.states,
                          .kept = cell_.kept,
                          .math = how.precision.convolution_math(),

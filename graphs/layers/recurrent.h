@@ -6,6 +6,8 @@
 //   biases (2)   2: input and state have weights and a bias each (cuDNN, MXNet, PyTorch); 1: one matrix over
 //                [x, h] and one bias (TensorFlow)
 //   reverse      from the last step to the first; costs the same
+//   alone (true) false: the framework calls the library for it together with the other direction or further
+//                layers, which one persistent kernel does not compute
 //   recurrence   cells or fused, whatever the framework does: a decoder that waits for its attention is cells
 //
 // Further inputs of the shape {hidden} are states before the first step.
@@ -68,6 +70,7 @@ class RecurrentLayer : public Layer {
   std::int64_t hidden_;
   std::int64_t fed_ = 0;
   std::int64_t biases_ = 2;
+  bool alone_ = true;
   std::optional<Recurrence> recurrence_;
 };
 

@@ -38,8 +38,13 @@ def _convolution_backward(step: Step, operator: Operator, batch: int) -> int:
 
 
 def _product(left: int) -> Callable[[Step, Operator, int], int]:
-    """Returns the count of a matrix product whose left factor is the argument of that number."""
-    return lambda step, operator, batch: prod(_output(step, operator, batch)) * _shape(step, operator, left, batch)[-1]
+    """Returns the count of a matrix product whose left factor is the argument of that number; a complex one is four."""
+
+    def count(step: Step, operator: Operator, batch: int) -> int:
+        each = 4 if step.tensors[operator.outputs[0]].dtype in ("c64", "c128") else 1
+        return each * prod(_output(step, operator, batch)) * _shape(step, operator, left, batch)[-1]
+
+    return count
 
 
 def _attention(query: int, times: int) -> Callable[[Step, Operator, int], int]:

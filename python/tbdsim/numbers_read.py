@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -11,6 +12,7 @@ from typing import Any
 
 import torch
 
+from .read_number import FUNCTIONS_OF_NUMBERS, close_to_read_numbers, of_read_numbers
 from .recorder import Recorder
 from .replaced import replaced
 
@@ -124,6 +126,10 @@ def reads_answered(recorder: Recorder) -> Iterator[None]:
         for name, kind in (("__float__", float), ("__int__", int)):
             stack.enter_context(replaced(torch.Tensor, name, _ordinary(recorder, name, kind)))
         stack.enter_context(replaced(torch.Tensor, "__format__", _format))
+        for name in FUNCTIONS_OF_NUMBERS:
+            if hasattr(math, name):  # some are of later Pythons
+                stack.enter_context(replaced(math, name, of_read_numbers(getattr(math, name))))
+        stack.enter_context(replaced(math, "isclose", close_to_read_numbers))
         stack.enter_context(replaced(torch.optim.LBFGS, "step", _all_iterations(torch.optim.LBFGS.step)))
         stack.enter_context(replaced(import_module("torch.optim.lbfgs"), "_strong_wolfe", _first_trial(recorder)))
         for name in ("__init__", "_validate_sample"):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
+from functools import wraps
 from typing import Any
 
 #: Numbers that stand for one that is read, one in each recording in turn. A step that runs alike with all of them does not decide by it.
@@ -86,3 +88,37 @@ class ReadNumber(float):
     def as_integer_ratio(self) -> tuple[int, int]:
         self.compared(self.where)
         return super().as_integer_ratio()
+
+
+#: Functions of `math` that make a number of numbers. They take a float as it is, whatever its class says.
+FUNCTIONS_OF_NUMBERS = (
+    *("exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sqrt", "cbrt", "pow", "fabs", "hypot", "fmod", "remainder", "copysign"),
+    *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "degrees", "radians"),
+    *("erf", "erfc", "gamma", "lgamma", "fma", "ldexp", "dist", "fsum", "prod", "sumprod"),
+)
+
+
+def of_read_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function of `math` that gives a number which is read where it is given one, alone or in a list."""
+
+    @wraps(function)
+    def called(*arguments: Any, **named: Any) -> Any:
+        whole = [list(a) if isinstance(a, Iterable) else a for a in arguments]  # an iterator can be gone through once
+        for argument in whole:
+            for number in argument if isinstance(argument, list) else [argument]:
+                if isinstance(number, ReadNumber):
+                    return number
+        return function(*whole, **named)
+
+    return called
+
+
+def close_to_read_numbers(a: float, b: float, **tolerances: float) -> bool:
+    """Returns `math.isclose`, which compares."""
+    for number in (a, b):
+        if isinstance(number, ReadNumber):
+            number.compared(number.where)
+    return _is_close(a, b, **tolerances)
+
+
+_is_close = math.isclose

@@ -16,8 +16,10 @@ ELEMENT = {
 
 
 def parameter_counts(step: Step) -> dict[str, int]:
-    """Returns the number of weights of each parameter, by name."""
-    dtypes = {tensor.storage: tensor.dtype for tensor in step.tensors}
+    """Returns the number of weights of each parameter, by name: a complex one is one, as in `Tensor.numel`, though optimizers see two."""
+    dtypes: dict[int, str] = {}
+    for tensor in step.tensors:
+        dtypes.setdefault(tensor.storage, tensor.dtype)  # later ones may be views of another type
     default = "f16" if step.precision == "pure_fp16" else "bf16" if step.precision == "pure_bf16" else "f32"
     return {
         storage.name: size_at(storage.bytes, 1) // ELEMENT[dtypes.get(i, default)]

@@ -190,6 +190,20 @@ def test_recomputed_activations_are_freed_and_made_again() -> None:
     assert [o.phase for o in named(step, "aten.convolution.default")] == ["forward", "backward"]
 
 
+def test_a_complex_weight_is_one_of_four_multiply_adds() -> None:
+    class Spectrum(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.empty(7, 3, dtype=torch.cfloat))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return (torch.fft.rfft(x) @ self.weight).abs()
+
+    step = tbdsim.capture(Spectrum(), torch.empty(1, 12), loss="mean", optimizer="adam")
+    assert named(step, "aten.view_as_real.default")  # Adam updates two real numbers of each
+    assert step.summary().parameters == 7 * 3 and step.summary().forward_macs == 4 * 7 * 3
+
+
 def test_gradient_accumulation_has_two_forward_passes() -> None:
     def train_step(batch: int) -> Callable[[], None]:
         model = Net()

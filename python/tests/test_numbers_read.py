@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator
 
@@ -50,6 +51,9 @@ def after(read: Callable[[torch.Tensor], object]) -> Callable[[int], Callable[[]
         lambda loss: divmod(loss.item(), 7)[0] < 1e9,
         lambda loss: loss.item().is_integer(),
         lambda loss: loss.item().as_integer_ratio(),
+        lambda loss: math.exp(loss.item()) < 1e9,
+        lambda loss: math.fsum([1.0, loss.item()]) < 1e9,
+        lambda loss: math.isclose(loss.item(), 1e9),
     ],
 )
 def test_a_number_may_be_compared_where_the_step_runs_alike(read: Callable[[torch.Tensor], object]) -> None:
@@ -61,11 +65,12 @@ def test_a_number_may_be_compared_where_the_step_runs_alike(read: Callable[[torc
 def test_a_number_that_is_printed_is_no_warning() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        step = tbdsim.capture(after(lambda loss: f"{round(loss.item() / 3, 4):.2f}"))
-    assert names(step).count("aten._local_scalar_dense.default") == 1
+        step = tbdsim.capture(after(lambda loss: f"{round(loss.item() / 3, 4):.2f} {math.exp(loss.item()):.1f}"))
+    assert names(step).count("aten._local_scalar_dense.default") == 2
+    assert math.exp(1.0) == pytest.approx(2.718281828) and math.prod(iter([2, 3.5])) == 7  # as before, afterwards
 
 
-@pytest.mark.parametrize("read", [float, int, lambda loss: loss.item() < 1e9])
+@pytest.mark.parametrize("read", [float, int, lambda loss: loss.item() < 1e9, lambda loss: math.exp(loss.item()) < 1e9])
 def test_one_batch_cannot_tell_whether_a_number_decides(read: Callable[[torch.Tensor], object]) -> None:
     with pytest.raises(tbdsim.CaptureError, match="_local_scalar_dense"):
         tbdsim.capture(after(read), batches=[4])

@@ -43,9 +43,11 @@ TEST(CapturedProducts, AddABiasInTheProductOrBeforeIt) {
 }
 
 // cuDNN's LSTM of 6 units over a packed sequence of 8 features: 3 steps with two samples for each of the
-// batch; 12 steps in all for a batch of two. Its shape is that of the padded sequence of as many steps.
+// batch; 12 steps in all for a batch of two. Its shape is that of the padded sequence of as many steps, and
+// it is not alone, nor are two layers or directions: no persistent kernel computes them.
 TEST(CapturedProducts, OfPackedSequences) {
-  const auto lowered = [](std::vector<Size> input, const Argument& samples) {
+  const auto lowered = [](std::vector<Size> input, const Argument& samples, std::int64_t layers = 1,
+                          bool both_directions = false) {
     StepBuilder b;
     const int x = b.tensor(std::move(input));
     const int weight = b.tensor({fixed_size(24), fixed_size(8)});
@@ -59,11 +61,11 @@ TEST(CapturedProducts, OfPackedSequences) {
            whole(2),
            whole(6),
            whole(0),
-           whole(1),
+           whole(layers),
            flag(false),
            {0.0},
            flag(true),
-           flag(false),
+           flag(both_directions),
            samples,
            none()},
           {x});
@@ -71,14 +73,18 @@ TEST(CapturedProducts, OfPackedSequences) {
   };
   const RecurrentShape padded = lowered({fixed_size(3), growing(2), fixed_size(8)}, list({}));
   EXPECT_EQ(padded, (RecurrentShape{.batch = growing(2), .steps = 3, .inputs = 8, .hidden = 6, .gates = 4}));
+  EXPECT_FALSE(lowered({fixed_size(3), growing(2), fixed_size(8)}, list({}), 2).alone);
+  EXPECT_FALSE(lowered({fixed_size(3), growing(2), fixed_size(8)}, list({}), 1, true).alone);
   const Argument two{growing(2)};
-  EXPECT_EQ(lowered({growing(6), fixed_size(8)}, list({two, two, two})), padded);
+  RecurrentShape packed = padded;
+  packed.alone = false;
+  EXPECT_EQ(lowered({growing(6), fixed_size(8)}, list({two, two, two})), packed);
   EXPECT_THROW(lowered({growing(6), fixed_size(8)}, list({})), ModelError);
   // Of two samples one has four steps and one two: six rows are three steps of both. Two rows of each of 40
   // steps' sequences where the list has 50 are 40 steps; 7 rows of 2 samples are rounded up.
   const Argument one{growing(1)};
-  EXPECT_EQ(lowered({growing(6), fixed_size(8)}, list({two, two, one, one})), padded);
-  RecurrentShape longer = padded;
+  EXPECT_EQ(lowered({growing(6), fixed_size(8)}, list({two, two, one, one})), packed);
+  RecurrentShape longer = packed;
   longer.batch = growing(1);
   longer.steps = 40;
   EXPECT_EQ(lowered({growing(40), fixed_size(8)}, list(std::vector<Argument>(50, one))), longer);
@@ -86,6 +92,26 @@ TEST(CapturedProducts, OfPackedSequences) {
   longer.steps = 4;
   EXPECT_EQ(lowered({growing(7), fixed_size(8)}, list({two, two, two, one})), longer);
   EXPECT_THROW(lowered({growing(6), fixed_size(8)}, list({whole(0)})), ModelError);
+}
+
+// Each of 8 heads a sample multiplies 16 x 4 numbers by a vector: bytes, of which one kernel sums. An outer
+// product is a matrix product.
+TEST(CapturedProducts, WithVectorsReadTheMatrixOnce) {
+  StepBuilder b;
+  const int matrix = b.tensor({growing(8), fixed_size(16), fixed_size(4)});
+  const int vector = b.tensor({growing(8), fixed_size(4), fixed_size(1)});
+  const int sums = b.tensor({growing(8), fixed_size(16), fixed_size(1)});
+  const int row = b.tensor({growing(8), fixed_size(1), fixed_size(4)});
+  b.add("aten.bmm.default", {ref(matrix), ref(vector)}, {sums});
+  b.add("aten.bmm.default", {ref(sums), ref(row)}, {matrix});
+  const TrainingStep step = b.lowered();
+  EXPECT_THAT(works(step),
+              ElementsAre(work("matmul", KernelKind::reduction, Phase::forward, growing(2 * 8 * 64),
+                               growing(8 * (64 + 4) * 4), growing(8 * 16 * 4)),
+                          work("matmul", KernelKind::gemm, Phase::forward, growing(2 * 8 * 64),
+                               growing(8 * (16 + 4) * 4), growing(8 * 64 * 4))));
+  EXPECT_EQ(step.kernels[0].macs, growing(8 * 64));
+  EXPECT_EQ(step.kernels[0].access, Access::across);
 }
 
 TEST(CapturedProducts, OfBatchesThatGrow) {

@@ -78,5 +78,31 @@ INSTANTIATE_TEST_SUITE_P(Gpus, Batches,
                                          "b200"),
                          [](const auto& gpu) { return std::string(gpu.param); });
 
+// A discriminator's last layer, one filter over the whole image: TF32 would multiply four, so that an H100,
+// whose fp32 has a seventh of that peak, runs it in fp32. Eight filters stay in TF32.
+TEST(Tf32, IsNotTakenWhereItMultipliesPadding) {
+  SpecCache specs = test::source_specs();
+  const Named<GpuSpec> gpu{"h100_sxm", specs.gpu("h100_sxm")};
+  const std::shared_ptr<const Profile> profile = specs.profile_for(gpu, "");
+  const Calibration calibration = calibration_of(*profile, *gpu.spec, {});
+  const auto math_of = [&](std::int64_t filters) {
+    Kernel kernel;
+    kernel.kind = KernelKind::convolution;
+    kernel.math = MathType::tf32;
+    kernel.shape = ConvShape{.images = {0, 1},
+                             .channels = 512,
+                             .height = 4,
+                             .width = 4,
+                             .filters = filters,
+                             .out_height = 1,
+                             .out_width = 1,
+                             .kernel_height = 4,
+                             .kernel_width = 4};
+    return estimate(kernel, 32, calibration).math;
+  };
+  EXPECT_EQ(math_of(1), MathType::fp32);
+  EXPECT_EQ(math_of(8), MathType::tf32);
+}
+
 }  // namespace
 }  // namespace tbdsim

@@ -65,7 +65,7 @@ TEST(PersistentRecurrentTime, SlowerProducts) {
   EXPECT_NEAR(Family::slower_products(call, half) * half.clock, 49.899, 1e-3);
 }
 
-// PyTorch's rule: LSTMs in half precision of up to 128 sequences and 1,024 units, sizes in 128s.
+// PyTorch's rule: LSTMs in half precision of up to 128 sequences and 1,024 units, sizes in 128s, one layer.
 TEST(PersistentKernel, FitsSomeLayers) {
   const RecurrentCall fits{
       .batch = 64, .steps = 25, .inputs = 512, .hidden = 512, .gates = 4, .element_bytes = 2};
@@ -88,20 +88,22 @@ TEST(PersistentKernel, FitsSomeLayers) {
   EXPECT_FALSE(with([](RecurrentCall& c) { c.inputs = 0; }));
   EXPECT_FALSE(with([](RecurrentCall& c) { c.gates = 3; }));
   EXPECT_FALSE(with([](RecurrentCall& c) { c.element_bytes = 4; }));
+  EXPECT_FALSE(with([](RecurrentCall& c) { c.alone = false; }));
   EXPECT_FALSE(with([](RecurrentCall& c) { c.phase = Phase::backward_weights; }));
 }
 
-// One kernel takes the layer where the profile has such kernels in that arithmetic and the GPU 98
-// multiprocessors, but not with compute capability 8.6; elsewhere it is products of a step.
+// One kernel takes the layer in fp16 where the profile has such kernels and the GPU 98 multiprocessors of
+// Ampere or later, but for 8.6; elsewhere it is products of a step.
 TEST(PersistentKernel, RunsWhereTheProfileHasItAndTheWeightsFit) {
   const RecurrentCall fits{.batch = 64, .inputs = 512, .hidden = 512, .element_bytes = 2};
   GpuSpec gpu = test::small_gpu();
   gpu.sm_count = 98;
+  gpu.compute_capability = 8;
   Profile profile = test::with_blocks({test::recurrent_block("cudnn9", MathType::fp16)});
-  const auto one_kernel = [&] {
+  const auto one_kernel = [&](MathType math = MathType::fp16) {
     const Calibration calibration = calibration_of(profile, gpu);
-    const bool persistent = gives_time<Family>(fits, MathType::fp16, calibration);
-    EXPECT_NE(gives_time<RecurrentFamily>(fits, MathType::fp16, calibration), persistent);
+    const bool persistent = gives_time<Family>(fits, math, calibration);
+    EXPECT_NE(gives_time<RecurrentFamily>(fits, math, calibration), persistent);
     return persistent;
   };
   EXPECT_FALSE(one_kernel());
@@ -109,10 +111,15 @@ TEST(PersistentKernel, RunsWhereTheProfileHasItAndTheWeightsFit) {
   block.parameters.assign(kParameterCount<Family>, 1);
   profile.families[index_of_family<Family>()] = {block};
   EXPECT_TRUE(one_kernel());
-  gpu.compute_capability = 8.6;
-  EXPECT_FALSE(one_kernel());
-  gpu.compute_capability = 8.0;
-  EXPECT_TRUE(one_kernel());
+  EXPECT_FALSE(one_kernel(MathType::bf16));
+  for (const double capability : {7.0, 7.5, 8.6}) {
+    gpu.compute_capability = capability;
+    EXPECT_FALSE(one_kernel()) << capability;
+  }
+  for (const double capability : {8.9, 9.0, 12.0}) {
+    gpu.compute_capability = capability;
+    EXPECT_TRUE(one_kernel()) << capability;
+  }
   gpu.sm_count = 97;
   EXPECT_FALSE(one_kernel());
 }

@@ -54,6 +54,15 @@ std::int64_t macs_of(const std::vector<Kernel>& kernels) {
   return macs.per_sample;
 }
 
+TEST(LstmCall, OfSeveralLayersIsNotAlone) {
+  const auto is_alone = [](const std::string& keys) {
+    const std::vector<Kernel> kernels = bench_of("{type: lstm, hidden: 5" + keys + "}", kFused).forward();
+    return std::get<RecurrentShape>(kernels.at(0).shape).alone;
+  };
+  EXPECT_TRUE(is_alone(""));
+  EXPECT_FALSE(is_alone(", alone: false"));
+}
+
 // 4 gates x 5 units x (4 features + 5 units) x 3 steps = 540 multiply-adds in each phase. Bytes of a sample:
 // x 3 x 4 x 4 = 48, y 3 x 5 x 4 = 60, gates 3 x 20 x 4 = 240, kept by the library 5 x y = 300; of the
 // weights: input 20 x 4 x 4 = 320, state 20 x 5 x 4 = 400, the latter read at each of 3 steps: 1520 in all.

@@ -25,6 +25,11 @@ void lower_dot(OperatorSite& site);  // of vectors, and of a matrix and a vector
 void lower_attention(OperatorSite& site);
 void lower_attention_backward(OperatorSite& site);
 
+// fourier.cpp
+void lower_real_to_complex(OperatorSite& site);
+void lower_complex_to_real(OperatorSite& site);
+void lower_complex_to_complex(OperatorSite& site);
+
 // recurrent.cpp
 void lower_recurrent(OperatorSite& site);
 void lower_recurrent_backward(OperatorSite& site);

@@ -23,6 +23,7 @@ struct Network {
   std::int64_t gates = 0, hidden = 0, layers = 0, directions = 0;
   Size batch;
   std::int64_t steps = 0, inputs = 0;
+  bool packed = false;
   std::int64_t bytes = 0;  // of a number
   MathType math = MathType::fp32;
 };
@@ -60,6 +61,7 @@ Network network_of(const OperatorSite& site, std::size_t mode) {
             .batch = sequence.samples,
             .steps = sequence.steps,
             .inputs = site.fixed(x.shape.back()),
+            .packed = x.shape.size() == 2,
             .bytes = bytes_of(x.dtype),
             .math = math_of(x.dtype, site.how.precision.convolution_math())};
   constexpr std::int64_t kMostLayers = 1'000;
@@ -69,16 +71,20 @@ Network network_of(const OperatorSite& site, std::size_t mode) {
 }
 
 Kernel call(const Network& n, std::int64_t inputs, Phase phase) {
-  return recurrent_call(
-      {.op = n.op,
-       .shape = {.batch = n.batch, .steps = n.steps, .inputs = inputs, .hidden = n.hidden, .gates = n.gates},
-       .states = n.gates == 4 ? 2 : 1,  // an LSTM carries its cells, too
-       .kept = n.gates == 4   ? kLstmKeeps
-               : n.gates == 3 ? kGruKeeps
-                              : 0,
-       .math = n.math,
-       .bytes = n.bytes},
-      phase);
+  return recurrent_call({.op = n.op,
+                         .shape = {.batch = n.batch,
+                                   .steps = n.steps,
+                                   .inputs = inputs,
+                                   .hidden = n.hidden,
+                                   .gates = n.gates,
+                                   .alone = n.layers == 1 && n.directions == 1 && !n.packed},
+                         .states = n.gates == 4 ? 2 : 1,  // an LSTM carries its cells, too
+                         .kept = n.gates == 4   ? kLstmKeeps
+                                 : n.gates == 3 ? kGruKeeps
+                                                : 0,
+                         .math = n.math,
+                         .bytes = n.bytes},
+                        phase);
 }
 
 // The first layer reads the input, the others what both directions of the one before put out.
