@@ -344,14 +344,14 @@ template <class Grids, class Visit>
 void ConvFamily::for_each_work(const Sizes& call, const Hardware& hardware, std::span<const double> p,
                                const Grids& grids, Visit visit) {
   constexpr auto place = [](Algorithm algorithm) { return static_cast<std::size_t>(algorithm); };
-  constexpr std::size_t kMostSplits = 8;  // none, 2, 4, ... 128
+  constexpr std::size_t kNumbersOfSplits = std::countr_zero(kMostSplits) + 1;  // none, 2, 4, ...
   constexpr std::size_t kOthers =
       place(Algorithm::fft_tiling) - place(Algorithm::group_tiles);  // with a place each
-  std::array<LeastWork, kMostSplits + kOthers> of_each;
+  std::array<LeastWork, kNumbersOfSplits + kOthers> of_each;
   const auto keep_least = [&](const Choice& choice, const BlockGrid& grid) __attribute__((always_inline)) {
     const std::size_t kind = is_implicit(choice.algorithm)
                                  ? static_cast<std::size_t>(std::countr_zero(choice.splits))
-                                 : kMostSplits + place(choice.algorithm) - place(Algorithm::group_tiles) - 1;
+                                 : kNumbersOfSplits + place(choice.algorithm) - place(Algorithm::group_tiles) - 1;
     of_each[kind].keep_less(grids.operations(grid), choice);
   };
   for_each_conv_grid(call, hardware, keep_least);
