@@ -6,7 +6,8 @@
 //                      weights CRS x K, NPQ
 //   group_tiles        the same of as many groups at a time as    the same
 //                      have 64 channels, on tensor cores
-//   col2im             data with a stride: CRS x NPQ, K            columns written, read and summed
+//   col2im             data, where outputs are fewer than          columns written, read and summed
+//                      inputs: CRS x NPQ, K
 //   winograd           F(2x2, 3x3), forward and data: a block is   filters read, transformed and written
 //                      32 filters x 8 x 16 results of an image,
 //                      16 products of 32 x 32 patches, C deep
@@ -80,7 +81,8 @@ struct ConvFamily {
     kFft,
     kFftBandwidth,
     kTransform,
-    kUnaligned
+    kUnaligned,
+    kSmallProduct
   };
   static constexpr auto parameters = std::to_array<Parameter>({
       {"forward", 0.95, 0.2, kBoostOverSustained, "",
@@ -106,6 +108,8 @@ struct ConvFamily {
        "share of the memory bandwidth of Winograd's transforms; above 1: they stay in L2"},
       {"unaligned", 0.3, 0.02, 1, "",
        "share of tensor cores' rate where channels are padded to a multiple of 8, up to cuDNN 7"},
+      {"small_product", 0.9, 0.5, 1.0, "",
+       "small_tile of products by cuBLAS's kernels: col2im, non-fused Winograd, Fourier"},
   });
 
   template <class Visit>
@@ -120,6 +124,14 @@ struct ConvFamily {
   static GridWork<T> grid_work(const Hardware& hardware, std::span<const T> p) {
     const T small = p[kSmallTile] / (p[kSmallTile] + hardware.tile_loss * (1.0 - p[kSmallTile]));
     return {hardware.sm_count, {small, p[kLatency], p[kPrologue], hardware.rate_share}, hardware.power};
+  }
+  // Time of a tile of cuBLAS's kernels over that of cuDNN's own of the same area.
+  template <class T>
+  static T product_tile(const BlockGrid& grid, std::span<const T> p) {
+    const T of_half = p[kSmallTile] / p[kSmallProduct];
+    T all(1.0);
+    for (std::size_t halvings = log2_area_ratio(grid.area); halvings > 0; --halvings) all = all * of_half;
+    return all;
   }
   // `operations`: those of the choice's grid.
   template <class T>
@@ -161,7 +173,9 @@ struct ConvFamily {
   }
   // Libraries have kernels for one pass, filter size and stride, others for groups of channels, of one
   // channel and for dilation, and in half precision others for channels that are not padded; around those
-  // that are padded they copy images. Frameworks have their own.
+  // that are padded they copy images. Frameworks have their own. Windows that lie wholly in the padding tell
+  // nothing of others: gradients of DeepBench's 1 x 1 filters that are padded by 3, on tensor cores of a T4
+  // and a V100, take 5 to 13 times what a formula says.
   static std::uint64_t group(const Call& c) {
     const bool padded_channels = pads_channels(c) && c.groups == 1 && conv_padding(c) > 1;
     const bool unaligned = c.element_bytes == 2 && !pads_channels(c) && conv_padding(c) > 1;
@@ -169,10 +183,11 @@ struct ConvFamily {
     const auto height = static_cast<std::uint64_t>(c.kernel_height);
     const auto width = static_cast<std::uint64_t>(c.kernel_width);
     const bool dilated = c.dilation_height * c.dilation_width > 1;
+    const bool windows_of_padding = c.pad_height >= c.kernel_height;
     const std::uint64_t of_groups = c.groups > 1 ? kind_of_groups(c) : 0;
-    return std::uint64_t{dilated} << 63U | std::uint64_t{padded_channels} << 58U | of_groups << 59U |
-           stride << 32U | height << 18U | width << 4U | std::uint64_t{unaligned} << 3U |
-           static_cast<std::uint64_t>(c.phase);
+    return std::uint64_t{dilated} << 63U | std::uint64_t{windows_of_padding} << 57U |
+           std::uint64_t{padded_channels} << 58U | of_groups << 59U | stride << 32U | height << 18U |
+           width << 4U | std::uint64_t{unaligned} << 3U | static_cast<std::uint64_t>(c.phase);
   }
   // Batches count half as much as channels: a layer at another batch is the nearest call there is.
   static Features features(const Call& call) {
@@ -334,7 +349,9 @@ TimeParts<T> ConvFamily::time(const Sizes& call, const Choice& choice, const Har
                               const AchievedFraction<T>& sustained, std::span<const T> p) {
   if (choice.algorithm == Algorithm::direct)
     return direct_work(call, hardware, p).time({hardware, sustained});
-  const T operations = grid_work(hardware, p).operations(conv_grid(call, choice));
+  const BlockGrid grid = conv_grid(call, choice);
+  T operations = grid_work(hardware, p).operations(grid);
+  if (!is_implicit(choice.algorithm)) operations = operations * product_tile(grid, p);
   return work(call, choice, operations, hardware, p).time({hardware, sustained});
 }
 
@@ -344,15 +361,15 @@ template <class Grids, class Visit>
 void ConvFamily::for_each_work(const Sizes& call, const Hardware& hardware, std::span<const double> p,
                                const Grids& grids, Visit visit) {
   constexpr auto place = [](Algorithm algorithm) { return static_cast<std::size_t>(algorithm); };
-  constexpr std::size_t kMostSplits = 8;  // none, 2, 4, ... 128
+  constexpr std::size_t kNumbersOfSplits = std::countr_zero(kMostSplits) + 1;  // none, 2, 4, ...
   constexpr std::size_t kOthers =
       place(Algorithm::fft_tiling) - place(Algorithm::group_tiles);  // with a place each
-  std::array<LeastWork, kMostSplits + kOthers> of_each;
+  std::array<LeastWork, kNumbersOfSplits + kOthers> of_each;
   const auto keep_least = [&](const Choice& choice, const BlockGrid& grid) __attribute__((always_inline)) {
-    const std::size_t kind = is_implicit(choice.algorithm)
-                                 ? static_cast<std::size_t>(std::countr_zero(choice.splits))
-                                 : kMostSplits + place(choice.algorithm) - place(Algorithm::group_tiles) - 1;
-    of_each[kind].keep_less(grids.operations(grid), choice);
+    if (is_implicit(choice.algorithm))
+      return of_each[std::countr_zero(choice.splits)].keep_less(grids.operations(grid), choice);
+    const std::size_t other = place(choice.algorithm) - place(Algorithm::group_tiles) - 1;
+    of_each[kNumbersOfSplits + other].keep_less(grids.operations(grid) * product_tile(grid, p), choice);
   };
   for_each_conv_grid(call, hardware, keep_least);
   double least_of_fewer_splits = std::numeric_limits<double>::infinity();

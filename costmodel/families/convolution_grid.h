@@ -14,9 +14,9 @@ inline constexpr Tile kProductTiles[] = {{128, 128}, {128, 64}, {64, 64}, {128, 
 // Groups that share no tile are multiplied one by one, with no narrower tile than this: RegNets of 8 to 64
 // channels a group train in NCHW as if each group had 128, on an RTX 3090 and on an H100.
 inline constexpr Tile kTilesOfOneGroup[] = {{128, 128}};
-inline constexpr Tile kTilesOfGroups[] = {{128, 64}, {64, 64}};              // of those that share them
-inline constexpr std::uint16_t kDepthSplits[] = {2, 4, 8, 16, 32, 64, 128};  // each twice the one before
-inline constexpr double kLeastSplitDepth = 256;  // multiply-adds of each result of a part
+inline constexpr Tile kTilesOfGroups[] = {{128, 64}, {64, 64}};  // of those that share them
+inline constexpr std::uint16_t kMostSplits = 1U << 15U;          // the largest power of 2 that a Choice holds
+inline constexpr double kLeastSplitDepth = 256;                  // multiply-adds of each result of a part
 inline constexpr Choice kWinogradChoice{Algorithm::winograd, 8, 16, 1};
 
 // True for tiles that cannot be the fastest: at least twice as long as the results (half the tile does less
@@ -94,18 +94,17 @@ inline constexpr Choice kDirectChoice{.algorithm = Algorithm::direct};
   return {.blocks = filter_tiles * c.images * rows * columns, .area = kMaxTileArea, .depth = c.roles.from};
 }
 
-// Calls visit(choice, grid) for splits of the depth into 2, 4, ... 128 parts, up to the first that gives
-// every SM all the blocks it can hold, and while parts become shorter.
+// Calls visit(choice, grid) for splits of the depth into 2, 4, 8, ... parts, up to the first that gives every
+// SM all the blocks it can hold, and while parts become shorter.
 template <class Visit>
 [[gnu::always_inline]] inline void for_each_depth_split(const ConvProduct& product, Choice choice,
                                                         double sm_count, Visit visit) {
   BlockGrid grid = tiled(product, choice);
   const double most_blocks = 2 * sm_count * resident_blocks(grid.area);
-  for (const std::uint16_t splits : kDepthSplits) {
-    if (grid.depth <= kLeastSplitDepth || 2 * grid.blocks >= most_blocks) break;
+  while (grid.depth > kLeastSplitDepth && 2 * grid.blocks < most_blocks && choice.splits < kMostSplits) {
     grid.blocks *= 2;
     grid.depth = std::max(0.5 * grid.depth, kLeastSplitDepth);
-    choice.splits = splits;
+    choice.splits *= 2;
     visit(choice, grid);
   }
 }
@@ -177,7 +176,8 @@ void for_each_conv_grid(const ConvSizes& call, const Hardware& hardware, Visit v
   } else {
     products(Algorithm::implicit_gemm, kImplicitTiles);
   }
-  if (call.phase == Phase::backward_data && strided && call.groups == 1)
+  const bool spreads = call.outputs < call.images * call.height * call.width;  // each of them to more pixels
+  if (call.phase == Phase::backward_data && spreads && call.groups == 1)
     products(Algorithm::col2im, kProductTiles);
   const double filter = call.kernel_height;
   const bool square = filter == call.kernel_width;

@@ -371,15 +371,39 @@ TEST(ConvolutionProperty, SplitsLeftOutDoNotWin) {
       call.images = images;
       const double least = fastest(call).parts.total;
       for (Choice choice : choices(call)) {
-        for (const std::uint16_t splits : kDepthSplits) {
-          choice.splits = splits;
-          if (conv_product(call).depth < kLeastSplitDepth * splits) break;
+        const double most = conv_product(call).depth / kLeastSplitDepth;
+        for (choice.splits = 2; choice.splits <= most; choice.splits *= 2) {
           EXPECT_GT(seconds(call, choice, kCard, {0.9, 1}), 0.99 * least)
-              << channels << " " << images << " " << splits;
+              << channels << " " << images << " " << choice.splits;
         }
       }
     }
   }
+}
+
+// A quarter of a tile, half twice: 1 / 0.8^2 of a full one's time for products of cuBLAS, 1 / 0.9^2 for
+// others.
+TEST(Convolution, SmallTilesOfProductsLoseAShareOfTheirOwn) {
+  const ConvCall call = strided(Phase::backward_data);
+  const Choice quarter{Algorithm::col2im, 64, 64, 1};
+  std::vector<double> p = start_values();
+  p[ConvFamily::kSmallTile] = 0.9;
+  const auto compute = [&](double small_product) {
+    p[ConvFamily::kSmallProduct] = small_product;
+    return ConvFamily::time<double>(call, quarter, kCard, {1, 1}, p).compute;
+  };
+  EXPECT_NEAR(compute(0.8) / compute(0.9), 0.9 * 0.9 / (0.8 * 0.8), 1e-12);
+}
+
+TEST(Convolution, WindowsOfPaddingHaveResidualsOfTheirOwn) {
+  ConvCall call = strided(Phase::backward_weights);
+  const std::uint64_t group = ConvFamily::group(call);
+  call.pad_height = call.pad_width = 3;  // of filters of 1 x 1
+  EXPECT_NE(ConvFamily::group(call), group);
+  ConvCall inside = layer(Phase::backward_weights);
+  const std::uint64_t padded = ConvFamily::group(inside);
+  inside.pad_height = inside.pad_width = 0;
+  EXPECT_EQ(ConvFamily::group(inside), padded);
 }
 
 // The choices that can be the fastest at some rates include the fastest at any.

@@ -114,6 +114,40 @@ TEST(Monotone, AGpuWithMoreOfAnythingIsNeverSlower) {
   });
 }
 
+Kernel gradient_by_weights(std::int64_t channels, std::int64_t images, std::int64_t size) {
+  Kernel kernel;
+  kernel.kind = KernelKind::convolution;
+  kernel.phase = Phase::backward_weights;
+  ConvShape conv;
+  conv.images = Size{images, 0};
+  conv.channels = conv.filters = channels;
+  conv.height = conv.width = conv.out_height = conv.out_width = size;
+  conv.kernel_height = conv.kernel_width = 3;
+  conv.pad_height = conv.pad_width = 1;
+  kernel.shape = conv;
+  return kernel;
+}
+
+// An A100 has more SMs, bandwidth, L2 and operations a second than a V100: gradients by the weights of few
+// channels, whose depth is split, take no longer but for what the kernels of another cuDNN may take, half.
+TEST(Monotone, FewChannelsAreNoSlowerOnALaterGpu) {
+  SpecCache specs = test::source_specs();
+  const auto seconds = [&](const Kernel& kernel, const char* name) {
+    const NamedGpu gpu{name, specs.gpu(name)};
+    const auto profile = specs.profile_for(gpu, "");
+    return estimate(kernel, 1, calibration_of(*profile, *gpu.spec)).total.si();
+  };
+  for (const std::int64_t channels : {16, 32, 64}) {
+    for (const std::int64_t images : {64, 256, 1024}) {
+      for (const std::int64_t size : {32, 64, 128}) {
+        const Kernel kernel = gradient_by_weights(channels, images, size);
+        EXPECT_LE(seconds(kernel, "a100_sxm_80gb"), 1.5 * seconds(kernel, "v100_sxm2_16gb"))
+            << channels << " channels, " << images << " images of " << size;
+      }
+    }
+  }
+}
+
 // Residuals of a call and of the same with another batch come from other measured calls, so that single
 // kernels fall by some per cent here and there; a step never does.
 TEST(Monotone, ALargerBatchNeverTakesLess) {
