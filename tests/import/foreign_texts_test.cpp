@@ -58,6 +58,16 @@ TEST(ForeignTexts, InUtf16AreRead) {
   }
 }
 
+// Members of gzip that stand one behind another are one text; half of the second is none.
+TEST(ForeignTexts, InSeveralMembersOfGzipAreReadWhole) {
+  const test::TempDir dir;
+  const std::string first = test::gzipped("begin ", "", 0), second = test::gzipped("end", "", 0);
+  EXPECT_EQ(unpacked_text(dir.write("whole.gz", first + second), 100), "begin end");
+  const std::string cut = dir.write("cut.gz", first + second.substr(0, second.size() - 9)).string();
+  EXPECT_THAT(test::message_of<SpecError>([&] { (void)unpacked_text(cut, 100); }),
+              testing::HasSubstr("is no whole gzip file"));
+}
+
 // Nine bytes of a byte-order mark, three characters and half of one are 3 + 3 bytes of UTF-8; such a text is
 // refused, not cut, where the file has more bytes than it may.
 TEST(ForeignTexts, InUtf16ThatAreTooLongAreNotCut) {
