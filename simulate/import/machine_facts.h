@@ -28,6 +28,7 @@ struct MachineFacts {
   bool sockets_known = false;
   bool pcie_pairs = false;  // some pair of GPUs is joined below one root complex
   std::string cpu{};        // as the tool names it, or empty
+  int cores = 0;            // of each socket, 0 where the tool counts none
   std::optional<Bytes> memory_size{};
 };
 

@@ -146,8 +146,9 @@ TEST_F(StepReader, ReadsGzipAndRefusesPartsOfIt) {
 
 // bgzip, pigz -i and `cat a.gz b.gz` make files of several members.
 TEST_F(StepReader, ReadsAllMembersOfGzip) {
-  const std::string text = decompressed(
-      read_file(TBDSIM_SOURCE_DIR "/tests/captured/steps/resnet50_fp32.step.json.gz", 1'000'000), 100'000'000);
+  const std::string text =
+      decompressed(read_file(TBDSIM_SOURCE_DIR "/tests/captured/steps/resnet50_fp32.step.json.gz", 1'000'000),
+                   100'000'000);
   const std::string first = test::gzipped(text.substr(0, 1'000), "", 0);
   const std::string second = test::gzipped(text.substr(1'000), "", 0);
   EXPECT_EQ(decompressed(first + second, 100'000'000), text);

@@ -1,4 +1,5 @@
 // How tools print the topology of a machine becomes a machine file that loads and predicts.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "hwspecs/base/error.h"
@@ -122,6 +123,33 @@ TEST(MachineImport, TakesItsGpuFromAnotherFile) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const MachineSpec machine = read_machine(dir.path() / "topo_4090.yaml", test::source_specs().catalog());
   EXPECT_THAT(machine.gpu, HasSubstr("a100_sxm_40gb.yaml"));
+}
+
+// A processor that the catalogue has not: one of its maker stands for it, with the most similar number of
+// cores. 7V12 has 48 cores and 7742 64; of Intel's, Gold 5118 has 12 and E5-2686 v4 18.
+TEST(MachineImport, AnUnknownProcessorIsReplacedByOneOfItsMaker) {
+  const test::TempDir dir;
+  const auto imported = [&](const std::string& cpu, int cores) {
+    std::string package = "<object type=\"Package\">" + cpu;
+    for (int i = 0; i < cores; ++i) package += "<object type=\"Core\"/>";
+    const auto file = dir.write("t.xml", "<topology><object type=\"Machine\">" + package +
+                                             "<object type=\"PCIDev\" pci_type=\"0302 [10de:1]\"/></object>"
+                                             "<object type=\"Package\"/></object></topology>");
+    return test::run({"import", file.string(), "--gpu", "h100_pcie"}).out;
+  };
+  const auto model = [](const char* name) { return fmt::format("<info name='CPUModel' value='{}'/>", name); };
+  const std::string genoa = imported(model("AMD EPYC 9654 96-Core Processor"), 192);
+  EXPECT_THAT(genoa,
+              AllOf(HasSubstr("# "), HasSubstr("'AMD EPYC 9654 96-Core Processor', not of the catalogue, 96 "
+                                               "cores a socket: epyc_7742 stands for it")));
+  EXPECT_THAT(genoa, AllOf(HasSubstr("\ncpu: epyc_7742\n"), HasSubstr("link: xgmi2"), HasSubstr("count: 3")));
+  EXPECT_THAT(imported(model("AMD Ryzen Threadripper PRO 5975WX 32-Cores"), 0),
+              HasSubstr("\ncpu: epyc_7742\n"));
+  EXPECT_THAT(imported(model("Intel(R) Xeon(R) Silver 4310 CPU @ 2.10GHz"), 24),
+              AllOf(HasSubstr("\ncpu: xeon_gold_5118\n"), HasSubstr("link: upi")));
+  EXPECT_THAT(imported("<info name='CPUImplementer' value='0x41'/><info name='CPUPart' value='0xd4f'/>", 144),
+              AllOf(HasSubstr("'ARM part 0xd4f', not of the catalogue"), HasSubstr("\ncpu: grace\n")));
+  EXPECT_THAT(imported("", 0), AllOf(HasSubstr("the CPU is not named: xeon_gold_6230"), HasSubstr("upi")));
 }
 
 }  // namespace

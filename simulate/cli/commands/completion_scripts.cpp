@@ -78,7 +78,8 @@ std::string zsh_arguments(const CompletionCommand& command, std::string_view ind
     const std::string others = option.repeats ? "*" : "(" + joined_by(" ", option.flags) + ")";
     for (const std::string& flag : option.flags) {
       const std::string_view equals = option.takes_value && flag.starts_with("--") ? "=" : "";
-      text += fmt::format(" \\\n{}{}", indent, one_word(fmt::format("{}{}{}{}{}", others, flag, equals, help, value)));
+      text += fmt::format(" \\\n{}{}", indent,
+                          one_word(fmt::format("{}{}{}{}{}", others, flag, equals, help, value)));
     }
   }
   if (command.has_argument)
@@ -98,7 +99,8 @@ std::string bash_completion(std::span<const CompletionCommand> commands) {
       "# bash completion of tbd-sim: source it, or put it into "
       "~/.local/share/bash-completion/completions/tbd-sim\n"
       "_tbd_sim() {\n"
-      "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} kind= words= given command=\n"
+      "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} kind= words= given "
+      "command=\n"
       "  COMPREPLY=()\n"
       "  for given in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
       "    case $given in\n";
@@ -108,7 +110,8 @@ std::string bash_completion(std::span<const CompletionCommand> commands) {
     text += fmt::format("    {}) {} ;;\n", joined_by("|", cases), value);
   text += "    *)\n      case \"$command $word\" in\n        *\\ -*) ;;\n";
   for (const CompletionCommand& command : commands.subspan(1)) {
-    if (command.has_argument) text += fmt::format("        {}\\ *) {} ;;\n", command.name, bash_value(command.argument));
+    if (command.has_argument)
+      text += fmt::format("        {}\\ *) {} ;;\n", command.name, bash_value(command.argument));
   }
   text += fmt::format(
       "      esac ;;\n"
@@ -158,7 +161,8 @@ std::string zsh_completion(std::span<const CompletionCommand> commands) {
       "    argument)\n"
       "      case $words[1] in\n";
   for (const CompletionCommand& command : commands.subspan(1))
-    text += fmt::format("        {}) _arguments{} && ret=0 ;;\n", command.name, zsh_arguments(command, "          "));
+    text += fmt::format("        {}) _arguments{} && ret=0 ;;\n", command.name,
+                        zsh_arguments(command, "          "));
   return text +
          "      esac ;;\n"
          "  esac\n"
@@ -180,12 +184,12 @@ std::string fish_completion(std::span<const CompletionCommand> commands) {
       "complete -c tbd-sim -e\n",
       kNames, all);
   for (const CompletionCommand& command : commands) {
-    const std::string within = command.name.empty() ? "__tbd_sim_bare"
-                                                    : "__fish_seen_subcommand_from " + command.name;
+    const std::string within =
+        command.name.empty() ? "__tbd_sim_bare" : "__fish_seen_subcommand_from " + command.name;
     const std::string begins = fmt::format("complete -c tbd-sim -n '{}'", within);
     if (!command.name.empty())
-      text += fmt::format("complete -c tbd-sim -n __tbd_sim_bare -f -a {} -d '{}'\n",
-                          command.name, escaped(command.help, "\\'"));
+      text += fmt::format("complete -c tbd-sim -n __tbd_sim_bare -f -a {} -d '{}'\n", command.name,
+                          escaped(command.help, "\\'"));
     for (const CompletionOption& option : command.options) {
       text += begins;
       for (const std::string& flag : option.flags)
