@@ -88,7 +88,8 @@ std::optional<VirtualGpu> virtual_gpu(std::string_view called) {
     gpu.slices = called.back() - '0';
     called.remove_suffix(2);
   }
-  const auto* const found = std::ranges::find(kCards, called, &std::pair<std::string_view, const char*>::first);
+  const auto* const found =
+      std::ranges::find(kCards, called, &std::pair<std::string_view, const char*>::first);
   if (found == std::end(kCards)) return std::nullopt;
   gpu.card = found->second;
   return gpu;

@@ -1,4 +1,5 @@
-// Names of virtual GPUs, which a hypervisor makes of a card: "GRID T4-8Q", "NVIDIA A40-48Q", "GRID A100-3-20C".
+// Names of virtual GPUs, which a hypervisor makes of a card: "GRID T4-8Q", "NVIDIA A40-48Q", "GRID
+// A100-3-20C".
 #pragma once
 
 #include <optional>
@@ -20,7 +21,8 @@ struct VirtualGpu {
 // The codes of cards in such names: "A100DX".
 [[nodiscard]] std::vector<std::string> virtual_gpu_codes();
 
-// The virtual GPU of so named; none for the name of another GPU, or of a card that the catalogue does not have.
+// The virtual GPU of so named; none for the name of another GPU, or of a card that the catalogue does not
+// have.
 [[nodiscard]] std::optional<VirtualGpu> virtual_gpu(std::string_view called);
 
 }  // namespace tbdsim
