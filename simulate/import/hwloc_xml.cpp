@@ -35,7 +35,7 @@ std::string_view info_below(const XmlElement& object, std::string_view name) {
 std::string processor_of(const XmlElement& machine) {
   constexpr std::string_view kArm = "0x41";
   if (const std::string_view model = info_below(machine, "CPUModel"); !model.empty())
-    return std::string(model);
+    return std::string(trimmed(model));
   if (info_below(machine, "CPUImplementer") != kArm) return {};
   return "ARM part " + std::string(info_below(machine, "CPUPart"));
 }
@@ -143,7 +143,6 @@ MachineFacts read_hwloc_xml(std::string_view text, const std::string& file) {
   std::map<int, int> of_port;
   for (const GpuSlot& slot : walk.facts.slots) walk.facts.pcie_pairs |= ++of_port[slot.port] > 1;
   walk.facts.sockets = std::max(walk.sockets, 1);
-  walk.facts.sockets_known = true;
   walk.facts.cores = walk.cores / walk.facts.sockets;
   return std::move(walk.facts);
 }

@@ -237,7 +237,7 @@ ImportedFile machine_file(const MachineFacts& facts, const std::string& file, co
   const std::string processor = given_or(given, "cpu", stand_in);
   add("cpu", spec_scalar(processor), "");
   add("sockets", spec_scalar(std::to_string(facts.sockets)),
-      facts.sockets_known ? source : "estimate: by the numbers of the buses, " + source);
+      facts.sockets_by.empty() ? source : fmt::format("estimate: {}, {}", facts.sockets_by, source));
   add("memory_size", spec_scalar(given_or(given, "memory_size", memory)),
       why("memory_size", memory_known ? source : "estimate: usual for such a server"));
   add("root_ports", root_ports_of(facts, gpu.spec.bus.name), source + "; links as fast as the GPU's bus");
@@ -259,6 +259,12 @@ ImportedFile machine_file(const MachineFacts& facts, const std::string& file, co
   ImportedFile imported{.name = file_name_of(std::filesystem::path(file).stem().string(), "machine"),
                         .text = write_spec(tree),
                         .notes = {}};
+  std::set<std::string> named;
+  for (const GpuSlot& slot : facts.slots) named.insert(slot.gpu);
+  if (named.size() > 1)
+    imported.notes.push_back(
+        fmt::format("GPUs differ ({}), which a machine of tbd-sim has not: all are taken as {}",
+                    joined(std::vector<std::string>(named.begin(), named.end())), gpu.name));
   if (gpu.stands_in)
     imported.notes.push_back(
         fmt::format("{} names no GPU: {} stands for it; --gpu here, or wherever the machine is "

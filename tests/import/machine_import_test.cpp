@@ -152,5 +152,33 @@ TEST(MachineImport, AnUnknownProcessorIsReplacedByOneOfItsMaker) {
   EXPECT_THAT(imported("", 0), AllOf(HasSubstr("the CPU is not named: xeon_gold_6230"), HasSubstr("upi")));
 }
 
+// EPYC with four NUMA nodes a socket: cores 0 to 63 are of the first socket, those from 64 on of the second.
+// The marks of the underlined header are copied along.
+TEST(TopologyMatrix, NumaNodesAreNoSockets) {
+  const MachineFacts facts = read_topology_matrix(
+      "[4m\tGPU0\tGPU1\tGPU2\tCPU Affinity\tNUMA Affinity[0m\n"
+      "GPU0\t X \tNV12\tNV12\t112-127,240-255\t7\nGPU1\tNV12\t X \tNV12\t48-63,176-191\t3\n"
+      "GPU2\tNV12\tNV12\t X \t16-31,144-159\t1\n",
+      "t.txt");
+  EXPECT_EQ(facts.sockets, 2);
+  EXPECT_THAT(facts.sockets_by, HasSubstr("3 NUMA nodes"));
+  EXPECT_EQ(facts.slots[1].socket, facts.slots[2].socket == 0 ? 0 : 1);
+  EXPECT_NE(facts.slots[0].socket, facts.slots[2].socket);
+}
+
+// A card for screens beside those for work, in a machine whose host bridges are AMD's.
+TEST(Lspci, NamesDifferentCardsAndAmdsProcessors) {
+  const test::TempDir dir;
+  const auto file =
+      dir.write("l.txt",
+                "-+-[0000:60]---01.0-[61]----00.0  NVIDIA Corporation GA100 [A100 PCIe 40GB]\n"
+                " \\-[0000:00]-+-00.0  Advanced Micro Devices, Inc. [AMD] Starship/Matisse Root Complex\n"
+                "             \\-01.1-[01]----00.0  NVIDIA Corporation GA102 [GeForce RTX 3090]\n");
+  const test::CliResult result = test::run({"import", file.string()});
+  EXPECT_THAT(result.out + result.err,
+              AllOf(HasSubstr("GPUs differ (A100 PCIe 40GB, GeForce RTX 3090)"),
+                    HasSubstr("all are taken as a100_pcie_40gb"), HasSubstr("\ncpu: epyc_7742\n")));
+}
+
 }  // namespace
 }  // namespace tbdsim
