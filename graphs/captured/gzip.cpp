@@ -7,6 +7,9 @@
 #include <zlib.h>
 
 namespace tbdsim {
+
+bool is_gzip(std::string_view bytes) { return bytes.size() > 1 && bytes[0] == '\x1f' && bytes[1] == '\x8b'; }
+
 namespace {
 
 constexpr int kGzipOnly = 16;  // added to the window's size: zlib.h, inflateInit2
@@ -30,7 +33,7 @@ class Inflater {
     stream_.avail_out = static_cast<uInt>(to.size() - from);
     const int result = inflate(&stream_, Z_NO_FLUSH);
     if (result == Z_STREAM_END) {
-      done_ = true;
+      begin_next();
     } else if (result != Z_OK) {
       throw std::runtime_error("is no whole gzip file");
     }
@@ -39,13 +42,20 @@ class Inflater {
   [[nodiscard]] bool done() const { return done_; }
 
  private:
+  // Files in gzip's format may be put one behind another (RFC 1952, 2.2); blocks of tapes end in zeros.
+  void begin_next() {
+    const std::string_view rest(reinterpret_cast<const char*>(stream_.next_in), stream_.avail_in);
+    done_ = rest.find_first_not_of('\0') == std::string_view::npos;
+    if (done_) return;
+    if (!is_gzip(rest)) throw std::runtime_error("holds bytes behind its end; expected gzip alone");
+    inflateReset(&stream_);
+  }
+
   z_stream stream_{};
   bool done_ = false;
 };
 
 }  // namespace
-
-bool is_gzip(std::string_view bytes) { return bytes.size() > 1 && bytes[0] == '\x1f' && bytes[1] == '\x8b'; }
 
 std::string decompressed(std::string_view bytes, std::size_t most) {
   constexpr std::size_t kPart = std::size_t{1} << 18U;

@@ -9,8 +9,8 @@ namespace tbdsim {
 
 [[nodiscard]] bool is_gzip(std::string_view bytes);
 
-// The decompressed bytes. Throws std::runtime_error, which says what is wrong, for data that is no gzip or
-// makes more than `most` bytes.
+// The decompressed bytes, of all gzip files that were put one behind another. Throws std::runtime_error,
+// which says what is wrong, for data that is no gzip or makes more than `most` bytes.
 [[nodiscard]] std::string decompressed(std::string_view bytes, std::size_t most);
 
 }  // namespace tbdsim

@@ -11,8 +11,22 @@ namespace tbdsim {
 namespace fs = std::filesystem;
 
 namespace {
+
 std::string reason() { return errno == 0 ? "unknown reason" : std::strerror(errno); }
+
 }  // namespace
+
+bool is_device(const fs::path& path) {
+  const std::string text = path.lexically_normal().string();
+  return text.starts_with("/dev/") || text.starts_with("/proc/");
+}
+
+fs::path behind_links(const fs::path& path) {
+  std::error_code wrong;
+  if (is_device(path) || !fs::is_symlink(path, wrong)) return path;
+  fs::path file = fs::weakly_canonical(path, wrong);
+  return wrong ? path : file;
+}
 
 std::ifstream open_input(const fs::path& path) {
   std::error_code ignored;
@@ -43,13 +57,13 @@ std::string read_file(const fs::path& path, std::uintmax_t most_bytes) {
   return content;
 }
 
-AtomicFile::AtomicFile(fs::path target) : target_(std::move(target)), written_(target_) {
+AtomicFile::AtomicFile(fs::path target) : target_(behind_links(target)), written_(target_) {
   std::error_code ignored;
-  if (!fs::exists(target_, ignored) || fs::is_regular_file(target_, ignored)) {
-    written_ += ".tmp-" + std::to_string(::getpid());
-  }
+  const bool direct =
+      is_device(target_) || (fs::exists(target_, ignored) && !fs::is_regular_file(target_, ignored));
+  if (!direct) written_ += ".tmp-" + std::to_string(::getpid());
   errno = 0;
-  out_.open(written_, std::ios::binary | std::ios::trunc);
+  out_.open(written_, std::ios::binary | (direct ? std::ios::app : std::ios::trunc));
   if (!out_) {
     const std::string why = reason();
     written_ = target_;  // nothing to remove

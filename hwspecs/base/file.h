@@ -15,10 +15,17 @@ namespace tbdsim {
 // Opens for reading; UsageError "PATH: cannot be read: REASON" when that fails.
 [[nodiscard]] std::ifstream open_input(const std::filesystem::path& path);
 
+// True for a path below /dev or /proc, which names a device or an open file wherever a link there leads to.
+[[nodiscard]] bool is_device(const std::filesystem::path& path);
+
+// The file that a link leads to; the path itself where it is no link, a device, or nothing is there.
+[[nodiscard]] std::filesystem::path behind_links(const std::filesystem::path& path);
+
 // Writes output to "PATH.tmp-PID" in the target's folder and renames it over the target on commit(). Without
-// a commit (an exception, an interrupt) the target is unchanged and the temporary file is removed. A target
-// that exists and is no regular file (/dev/null, a pipe) is written to directly. Throws UsageError when the
-// file cannot be created or not everything could be written (disk full).
+// a commit (an exception, an interrupt) the target is unchanged and the temporary file is removed. A link is
+// followed, and stays. A target that exists and is no regular file (/dev/null, a pipe), or lies below /dev or
+// /proc (/dev/stdout, wherever that leads), is written to directly, behind what it holds. Throws UsageError
+// when the file cannot be created or not everything could be written (disk full).
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path target);

@@ -15,6 +15,7 @@
 #include "hwspecs/gpu_spec.h"
 #include "hwspecs/usable_memory.h"
 #include "simulate/import/text_lines.h"
+#include "simulate/import/virtual_gpu.h"
 
 namespace tbdsim {
 namespace {
@@ -198,6 +199,24 @@ ImportedFile known_card(const std::string& name, const GpuFacts& facts, const Va
   return file;
 }
 
+// A virtual GPU that takes turns with others on all SMs of a card.
+ImportedFile shared_card(const VirtualGpu& shared, const GpuFacts& facts, Values values,
+                         const GivenValues& given, const Catalog& catalog) {
+  const Value by_name{whole_bytes(shared.memory), "the name of the virtual GPU"};
+  const auto usable = values.try_emplace("usable_memory", by_name).first;
+  const bool more = si_of(usable->second.text, Sort::bytes) > shared.memory.si();
+  values.try_emplace("memory_size", more ? usable->second : by_name);
+  ImportedFile file = known_card(shared.card, facts, values, given, catalog);
+  file.name = file_name_of(facts.name, shared.card);
+  file.notes.insert(
+      file.notes.begin() + 1,
+      fmt::format(
+          "a virtual GPU: memory is its own; SMs, clocks and bandwidth are all those of {}, as long as no "
+          "other virtual GPU of the card computes (assumed here; of n that do each has an n-th of the time)",
+          shared.card));
+  return file;
+}
+
 ProductLine line_of(const std::string& name) {
   if (holds(name, "GeForce")) return ProductLine::geforce;
   if (holds(name, "TITAN") || holds(name, "Titan")) return ProductLine::titan;
@@ -242,8 +261,10 @@ SpecTree math_of_lanes(int lanes) {
   return math;
 }
 
-// A slice of a card by its name, "NVIDIA A100-SXM4-40GB MIG 3g.20gb": the card's; empty for none.
+// A slice of a card by its name, "NVIDIA A100-SXM4-40GB MIG 3g.20gb" or "GRID A100-3-20C": the card's; empty
+// for none.
 std::string card_of_slice(const std::string& name) {
+  if (const auto slice = virtual_gpu(name); slice && slice->slices > 0) return slice->card;
   const std::size_t mig = name.find(" MIG ");
   return mig == std::string::npos ? std::string() : name.substr(0, mig);
 }
@@ -341,6 +362,7 @@ ImportedFile new_card(const GpuFacts& facts, const std::string& file, Values val
 std::optional<std::string> known_gpu(std::string_view called, const Catalog& catalog) {
   if (called.empty()) return std::nullopt;
   if (auto name = catalog.name_of(Kind::gpu, called)) return name;
+  if (auto shared = virtual_gpu(called); shared && shared->slices == 0) return shared->card;
   // "Tesla V100-SXM3-32GB-H": a letter more for a board of the same sort.
   const std::size_t dash = called.rfind('-');
   if (dash == std::string_view::npos || dash + 2 != called.size()) return std::nullopt;
@@ -350,6 +372,8 @@ std::optional<std::string> known_gpu(std::string_view called, const Catalog& cat
 ImportedFile gpu_file(const GpuFacts& facts, const std::string& file, const GivenValues& given,
                       const Catalog& catalog) {
   const Values values = values_of(facts, file, given);
+  if (const auto shared = virtual_gpu(facts.name); shared && shared->slices == 0)
+    return shared_card(*shared, facts, values, given, catalog);
   const auto known = known_gpu(facts.name, catalog);
   return known ? known_card(*known, facts, values, given, catalog) : new_card(facts, file, values, catalog);
 }

@@ -31,6 +31,15 @@ std::string_view info_below(const XmlElement& object, std::string_view name) {
   return {};
 }
 
+// The name of the processor; of ARM's, which have none, the numbers of designer and part: "ARM part 0xd4f".
+std::string processor_of(const XmlElement& machine) {
+  constexpr std::string_view kArm = "0x41";
+  if (const std::string_view model = info_below(machine, "CPUModel"); !model.empty())
+    return std::string(trimmed(model));
+  if (info_below(machine, "CPUImplementer") != kArm) return {};
+  return "ARM part " + std::string(info_below(machine, "CPUPart"));
+}
+
 // "0302 [10de:1db8] ...": a display (class 03) of NVIDIA.
 bool is_gpu(const XmlElement& device) {
   const std::string_view type = device.attribute("pci_type");
@@ -42,6 +51,7 @@ struct Walk {
   std::map<std::string, int> objects;  // GPU of each object of it, by gp_index
   int sockets = 0;
   int ports = 0;
+  int cores = 0;
 };
 
 // Where an object lies: the socket, and the port and the bridges above it.
@@ -72,6 +82,7 @@ void note_gpu(const XmlElement& device, const Place& place, Walk& walk) {
 void visit(const XmlElement& object, Place place, Walk& walk) {
   const std::string_view type = object.attribute("type");
   if (type == "Package" || type == "Socket") place.socket = walk.sockets++;
+  if (type == "Core") ++walk.cores;
   if (type == "NUMANode") {
     const double bytes = leading_number(object.attribute("local_memory")).value_or(0);
     walk.facts.memory_size = Bytes(walk.facts.memory_size.value_or(Bytes(0)).si() + bytes);
@@ -120,7 +131,7 @@ MachineFacts read_hwloc_xml(std::string_view text, const std::string& file) {
     if (child.name != "object") continue;
     const std::string_view product = info_of(child, "DMIProductName");
     if (!product.empty()) walk.facts.title = std::string(product);
-    walk.facts.cpu = std::string(info_below(child, "CPUModel"));
+    walk.facts.cpu = processor_of(child);
     visit(child, {}, walk);
   }
   if (walk.facts.slots.empty())
@@ -132,7 +143,7 @@ MachineFacts read_hwloc_xml(std::string_view text, const std::string& file) {
   std::map<int, int> of_port;
   for (const GpuSlot& slot : walk.facts.slots) walk.facts.pcie_pairs |= ++of_port[slot.port] > 1;
   walk.facts.sockets = std::max(walk.sockets, 1);
-  walk.facts.sockets_known = true;
+  walk.facts.cores = walk.cores / walk.facts.sockets;
   return std::move(walk.facts);
 }
 

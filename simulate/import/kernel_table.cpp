@@ -23,6 +23,15 @@ namespace {
 
 constexpr std::size_t kLargestTable = std::size_t{1} << 30U;
 
+// The number of commas that part the cells of a line.
+std::ptrdiff_t commas_of(std::string_view line) {
+  bool quoted = false;
+  return std::ranges::count_if(line, [&](char c) {
+    quoted ^= c == '"';
+    return c == ',' && !quoted;
+  });
+}
+
 // The text with lines before the table and beside it empty, so that lines keep their numbers. It ends at a
 // second header, which begins a table of the host's calls, as nvprof before CUDA 9 writes it, and where 'nsys
 // stats' says which report comes next.
@@ -30,16 +39,20 @@ std::string table_in(const std::filesystem::path& file) {
   UnpackedFile unpacked(file, kLargestTable + 1);
   std::istream in(&unpacked);
   std::string text, line, header;
+  std::ptrdiff_t rules = 0;  // commas of a table of Nsight Compute whose rows end before its columns of rules
   while (std::getline(in, line)) {
     const std::string_view cells = trimmed(line);
     const bool beside = line.starts_with("==") || cells.empty();
     // The header is the first line whose columns tell a format.
     if (header.empty()) {
       if (!beside && recognise_text(line)) header = line;
+      if (holds(header, "Rule Name")) rules = commas_of(header);
       text += header.empty() ? "\n" : line + "\n";
       continue;
     }
-    if (line == header || line.starts_with("Processing [")) break;
+    if (line == header || line.starts_with("Processing [") || line.starts_with("Generating ")) break;
+    if (rules > 0 && !beside)
+      line.append(static_cast<std::size_t>(std::max<std::ptrdiff_t>(0, rules - commas_of(line))), ',');
     text += beside ? "\n" : line + "\n";
     if (text.size() > kLargestTable)
       fail_at(file.string(), 0, "a table of more than 1 GiB; expected a shorter run");

@@ -89,11 +89,14 @@ class TreeReader {
     for (const GpuSlot& slot : facts_.slots) sockets.push_back(slot.socket);
     facts_.sockets = *std::max_element(sockets.begin(), sockets.end()) + 1;
     facts_.tool = "lspci -tv";
+    facts_.sockets_by = "by the numbers of the buses";
     return std::move(facts_);
   }
 
  private:
   void add(std::string_view device, std::string_view text) {
+    if (text.starts_with("Advanced Micro Devices") && holds(text, "Root Complex"))
+      facts_.cpu = "AMD processor";
     if (!is_gpu(device, text)) return;
     if (facts_.slots.size() >= kMostGpus) fail_at(file_, number_, "more than 1000 GPUs; expected a machine");
     // The root port is the first bridge below the root complex.

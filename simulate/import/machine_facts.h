@@ -25,9 +25,10 @@ struct MachineFacts {
   // Bytes per second over NVLink of each pair, one direction, where the tool counts no links.
   std::vector<BytesPerSecond> nvlink_rates{};
   int sockets = 1;
-  bool sockets_known = false;
-  bool pcie_pairs = false;  // some pair of GPUs is joined below one root complex
-  std::string cpu{};        // as the tool names it, or empty
+  std::string sockets_by{};  // an estimate of them, as a source names it; empty where the tool says them
+  bool pcie_pairs = false;   // some pair of GPUs is joined below one root complex
+  std::string cpu{};         // as the tool names it, or empty
+  int cores = 0;             // of each socket, 0 where the tool counts none
   std::optional<Bytes> memory_size{};
 };
 

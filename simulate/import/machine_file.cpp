@@ -160,8 +160,36 @@ std::optional<std::string> known_cpu(const std::string& model, const Catalog& ca
   return std::nullopt;
 }
 
-// The CPU where none is known: only Grace has NVLink-C2C.
-std::string usual_cpu(const GpuSpec& gpu) { return gpu.bus.name == kLinkOfGrace ? "grace" : kUsualCpu; }
+// The maker of a processor by its model as tools print it; Intel where it is not said.
+std::string_view maker_of(std::string_view model) {
+  for (const char* amd : {"AMD", "EPYC", "Ryzen", "Threadripper"}) {
+    if (holds(model, amd)) return "AMD";
+  }
+  for (const char* arm : {"ARM", "Arm", "Neoverse", "Grace", "Graviton", "Ampere", "Altra"}) {
+    if (holds(model, arm)) return "NVIDIA";
+  }
+  return "Intel";
+}
+
+// The CPU that stands for one that the catalogue does not have: of its maker, the one with the most similar
+// number of cores; the usual one of its maker where no cores are counted. Only Grace has NVLink-C2C.
+std::string usual_cpu(const MachineFacts& facts, const GpuSpec& gpu, const Catalog& catalog) {
+  if (gpu.bus.name == kLinkOfGrace) return "grace";
+  const std::string_view maker = maker_of(facts.cpu);
+  std::string best = maker == "AMD" ? "epyc_7742" : maker == "NVIDIA" ? "grace" : kUsualCpu;
+  if (facts.cores == 0) return best;
+  const auto off = [&](const CpuSpec& cpu) {
+    return std::abs(std::log(double(cpu.core_count) / facts.cores));
+  };
+  double least = off(read_cpu(catalog.find(Kind::cpu, best)));
+  for (const std::string& name : catalog.names(Kind::cpu)) {
+    const CpuSpec cpu = read_cpu(catalog.find(Kind::cpu, name));
+    if (!cpu.title.starts_with(maker) || off(cpu) >= least) continue;
+    least = off(cpu);
+    best = name;
+  }
+  return best;
+}
 
 std::string given_or(const GivenValues& given, const std::string& key, const std::string& otherwise) {
   const auto found = given.find(key);
@@ -185,6 +213,7 @@ ImportedFile machine_file(const MachineFacts& facts, const std::string& file, co
   const Gpu gpu = gpu_of(facts, given_gpu, catalog);
   const std::string source = fmt::format("{}, {}", facts.tool, file);
   const auto cpu = known_cpu(facts.cpu, catalog);
+  const std::string stand_in = cpu ? *cpu : usual_cpu(facts, gpu.spec, catalog);
   const std::string peers = given_or(
       given, "peer_access", std::string(kPeerAccessNames[static_cast<std::size_t>(peers_of(facts, gpu))]));
   const bool memory_known = facts.memory_size && *facts.memory_size > Bytes(0);
@@ -205,17 +234,20 @@ ImportedFile machine_file(const MachineFacts& facts, const std::string& file, co
   add("title", spec_text(given_or(given, "title", usual)), "");
   add("gpu", spec_scalar(gpu.name), "");
   add("gpus", spec_scalar(std::to_string(facts.slots.size())), source);
-  add("cpu", spec_scalar(given_or(given, "cpu", cpu.value_or(usual_cpu(gpu.spec)))), "");
+  const std::string processor = given_or(given, "cpu", stand_in);
+  add("cpu", spec_scalar(processor), "");
   add("sockets", spec_scalar(std::to_string(facts.sockets)),
-      facts.sockets_known ? source : "estimate: by the numbers of the buses, " + source);
+      facts.sockets_by.empty() ? source : fmt::format("estimate: {}, {}", facts.sockets_by, source));
   add("memory_size", spec_scalar(given_or(given, "memory_size", memory)),
       why("memory_size", memory_known ? source : "estimate: usual for such a server"));
   add("root_ports", root_ports_of(facts, gpu.spec.bus.name), source + "; links as fast as the GPU's bus");
   if (facts.sockets > 1) {
+    const bool amd = processor.starts_with("epyc");
     SpecTree link;
-    add_entry(link, "link", spec_scalar("upi"));
-    add_entry(link, "count", spec_scalar("2"));
-    add("socket_link", std::move(link), "estimate: two links of the usual kind");
+    add_entry(link, "link", spec_scalar(amd ? "xgmi2" : "upi"));
+    add_entry(link, "count", spec_scalar(amd ? "3" : "2"));
+    add("socket_link", std::move(link),
+        fmt::format("estimate: {} links of the usual kind", amd ? "three" : "two"));
   }
   add("peer_access", spec_scalar(peers),
       why("peer_access",
@@ -227,15 +259,23 @@ ImportedFile machine_file(const MachineFacts& facts, const std::string& file, co
   ImportedFile imported{.name = file_name_of(std::filesystem::path(file).stem().string(), "machine"),
                         .text = write_spec(tree),
                         .notes = {}};
+  std::set<std::string> named;
+  for (const GpuSlot& slot : facts.slots) named.insert(slot.gpu);
+  if (named.size() > 1)
+    imported.notes.push_back(
+        fmt::format("GPUs differ ({}), which a machine of tbd-sim has not: all are taken as {}",
+                    joined(std::vector<std::string>(named.begin(), named.end())), gpu.name));
   if (gpu.stands_in)
     imported.notes.push_back(
         fmt::format("{} names no GPU: {} stands for it; --gpu here, or wherever the machine is "
                     "used, says which",
                     facts.tool, gpu.name));
-  if (!cpu && !given.contains("cpu"))
-    imported.notes.push_back(
-        fmt::format("the CPU is {}: {} stands for it; --set cpu=... names another of 'tbd-sim list cpus'",
-                    facts.cpu.empty() ? "not named" : in_quotes(facts.cpu), usual_cpu(gpu.spec)));
+  if (!cpu && !given.contains("cpu")) {
+    const std::string cores = facts.cores > 0 ? fmt::format(", {} cores a socket", facts.cores) : "";
+    imported.notes.push_back(fmt::format(
+        "the CPU is {}{}: {} stands for it; --set cpu=... names another of 'tbd-sim list cpus'",
+        facts.cpu.empty() ? "not named" : in_quotes(facts.cpu) + ", not of the catalogue", cores, stand_in));
+  }
   imported.notes.push_back(
       "networks to other machines are not in such a file: --network says which, where it is used");
   return imported;

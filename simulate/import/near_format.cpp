@@ -80,6 +80,12 @@ constexpr Near kNear[] = {
      "prototxt"},
     {[](std::string_view text) { return any_line(text, is_rate_of_a_solver); },
      "a solver of Caffe; expected the network that its 'net' names"},
+    {[](std::string_view text) { return holds(text, "\"model_type\"") && holds(text, "\"hidden_size\""); },
+     "a configuration of transformers; expected a step captured of it: 'python -m tbdsim.hugging_face "
+     "config.json -o my.step.json.gz' (docs/capture.md)"},
+    {[](std::string_view text) { return holds(text, "\"class_name\"") && holds(text, "\"keras"); },
+     "a network of Keras as JSON; expected ONNX of keras.models.model_from_json(...) (tf2onnx), or what its "
+     "summary(line_length=160) prints"},
     {[](std::string_view text) { return text.starts_with("SQLite format 3"); },
      "a database, as Nsight Systems has it; expected 'nsys stats -r cuda_gpu_kern_sum --format csv' of it"},
     {[](std::string_view text) { return text.starts_with("PK\x03\x04"); },

@@ -53,7 +53,8 @@ class Keras : SummaryLayers {
       complete(row);
     }
     if (table_.rows.empty()) fail_at(file, 0, "holds no layer; expected a summary of Keras");
-    if (table_.rows[0].type != "InputLayer") begin(given);
+    const auto first = std::ranges::find_if_not(table_.rows, is_model);
+    if (first == table_.rows.end() || first->type != "InputLayer") begin(given);
   }
 
   ImportedFile network() {
@@ -64,6 +65,10 @@ class Keras : SummaryLayers {
   }
 
  private:
+  static bool is_model(const SummaryRow& row) {
+    return row.type == "Sequential" || row.type == "Functional" || row.type == "Model";
+  }
+
   // Sets the last tensor to that of a row's layer, or of the layers inside it; returns the number of the next
   // row.
   std::size_t read(std::size_t number) {
@@ -72,12 +77,12 @@ class Keras : SummaryLayers {
       return i < table_.rows.size() && table_.rows[i].depth > row.depth;
     };
     std::size_t next = number + 1;
-    if (row.type == "Sequential" && is_inside(next)) {
-      last_ = parents(row)[0];
+    if (is_model(row) && is_inside(next)) {
+      last_ = only_parent(row);
       while (is_inside(next)) next = read(next);
     } else if (row.type != "InputLayer") {
       last_ = convert(row);
-    } else if (row.depth == 0) {  // the input of a model inside is what that model reads
+    } else if (row.depth == 0 || last_.layer.empty()) {  // else a model's inside reads what that model reads
       last_ = input(row);
     }
     tensors_.emplace_back(row.name, last_);
@@ -149,6 +154,17 @@ class Keras : SummaryLayers {
     return all;
   }
 
+  // What a layer reads that has one input. One that is used twice is connected to both.
+  [[nodiscard]] NetworkTensor only_parent(const SummaryRow& row) const {
+    const bool shown = table_.has_connections && row.depth == 0;
+    if (shown && row.from.size() > 1)
+      fail(row,
+           fmt::format("reads {} layers, as one that is used so often does; expected each use as a layer of "
+                       "its own, or ONNX",
+                       row.from.size()));
+    return parents(row)[0];
+  }
+
   // A window behind the pads of a layer that only pads, if there is one.
   [[nodiscard]] std::pair<WindowSide, WindowSide> window(const SummaryRow& row, const NetworkTensor& from,
                                                          std::int64_t kernel) const {
@@ -215,7 +231,12 @@ class Keras : SummaryLayers {
   NetworkTensor same(const SummaryRow&, const NetworkTensor& from) { return from; }
 
   NetworkTensor joined(const SummaryRow& row, const std::vector<NetworkTensor>& from) {
-    if (!table_.has_connections || row.depth > 0)
+    if (row.depth > 0)
+      fail(
+          row,
+          "reads several layers of a model inside of another, which a summary does not connect; expected the "
+          "summary of that model alone, as model.get_layer(...).summary(line_length=160) prints it, or ONNX");
+    if (!table_.has_connections)
       fail(row,
            "reads several layers, and the column 'Connected to' is missing; expected it, as "
            "model.summary(line_length=160) prints it in a wide terminal");
@@ -248,19 +269,21 @@ class Keras : SummaryLayers {
         {"Flatten", &Keras::flat},
         {"Softmax", &Keras::same},
     };
-    if (row.type == "Functional" || row.type == "Sequential" || row.type == "Model")
+    if (is_model(row))
       fail(row,
-           "is a model of its own, whose layers this summary does not connect; expected the summary of that "
-           "model, as model.get_layer(" +
-               in_quotes(row.name) + ").summary(line_length=160) prints it, or ONNX");
-    const std::vector<NetworkTensor> from = parents(row);
+           "is a model of its own, whose layers this summary does not show; expected "
+           "model.summary(line_length=160, expand_nested=True), or the summary of that model alone, as "
+           "model.get_layer(" +
+               in_quotes(row.name) + ").summary(line_length=160) prints it");
+    const bool joins = row.type == "Add" || row.type == "Concatenate";
+    const std::vector<NetworkTensor> from = joins ? parents(row) : std::vector{only_parent(row)};
     const auto* found = std::ranges::find(kConversions, std::string_view(row.type), &Conversion::type);
     const bool known = found != std::end(kConversions);
     for (const NetworkTensor& tensor : from) {
       if (!(known && found->takes_pads) && without_pads(tensor).shape != tensor.shape)
         fail(row, "reads an image with pads; expected a convolution or a pool behind pads");
     }
-    if (row.type == "Add" || row.type == "Concatenate") return joined(row, from);
+    if (joins) return joined(row, from);
     return known ? (this->*found->add)(row, from[0]) : unsupported(row, from[0]);
   }
 

@@ -149,7 +149,8 @@ class KerasReader {
       const std::string_view line = trimmed(lines_[i]);
       if (line.starts_with("Total params")) break;
       if (is_rule(line)) continue;
-      read(lines_[i], static_cast<int>(i) + 1);
+      const int depth = boxed_ ? depth_of(lines_[i]) : take_frames(lines_[i]);
+      read(lines_[i], depth, static_cast<int>(i) + 1);
     }
     finish_row();
     return std::move(table_);
@@ -170,6 +171,16 @@ class KerasReader {
     return inside ? static_cast<int>(std::clamp<std::size_t>((begin - 1) / kBlanks, 1, kMost)) : 0;
   }
 
+  // The same as Keras 2 shows them, in frames: "|| conv2d (Conv2D)   ...  ||", which become blanks.
+  [[nodiscard]] static int take_frames(std::string& line) {
+    constexpr std::size_t kMost = 1'000;
+    const std::size_t frames = std::min({line.find_first_not_of('|'), line.size(), kMost});
+    const std::size_t end = line.find_last_not_of("| ");
+    std::fill_n(line.begin(), frames, ' ');
+    if (frames > 0 && end != std::string::npos) line.resize(end + 1);
+    return static_cast<int>(frames);
+  }
+
   [[nodiscard]] std::vector<std::string> cells_of(const std::string& line) const {
     std::vector<std::string> cells;
     if (!boxed_) {
@@ -187,7 +198,7 @@ class KerasReader {
   }
 
   // A row begins where there is a number of parameters; lines below it continue its cells.
-  void read(const std::string& line, int number) {
+  void read(const std::string& line, int depth, int number) {
     constexpr std::size_t kParameters = 2;
     const std::vector<std::string> cells = cells_of(line);
     if (!cells[kParameters].empty()) {
@@ -198,7 +209,7 @@ class KerasReader {
                 in_quotes(cells[kParameters]) + " is no number of parameters; expected one as 9,472");
       if (table_.rows.size() == kMostRows)
         fail_at(file_, number, "more than 100000 layers; expected a smaller network");
-      row_ = {.line = number, .name = {}, .type = {}, .parameters = *count, .depth = depth_of(line)};
+      row_ = {.line = number, .name = {}, .type = {}, .parameters = *count, .depth = depth};
       cells_ = cells;
       open_ = true;
       return;
@@ -237,6 +248,35 @@ class KerasReader {
   std::vector<std::string> cells_;
   SummaryTable table_{};
 };
+
+// The parts of a line between blanks, lists in brackets as one: "[1, 3, 4]  --  23,296".
+std::vector<std::string> parts_of(std::string_view line) {
+  std::vector<std::string> parts;
+  int open = 0;
+  bool within = false;
+  for (const char c : line) {
+    if (c == ' ' && open <= 0) {
+      within = false;
+      continue;
+    }
+    if (!within) parts.emplace_back();
+    within = true;
+    open += c == '[' ? 1 : c == ']' ? -1 : 0;
+    parts.back() += c;
+  }
+  return parts;
+}
+
+// The cells of a row of torchinfo, in the order of its columns. A cell that is wider than its column
+// (col_width=10) moves those behind it, so that parts are counted where there are as many as columns.
+std::vector<std::string> torchinfo_cells(const std::string& line, const std::vector<Column>& columns) {
+  std::vector<std::string> cells;
+  for (const Column& column : columns) cells.push_back(cell(line, column));
+  if (columns.size() < 2 || columns[1].begin >= line.size()) return cells;
+  const std::vector<std::string> parts = parts_of(std::string_view(line).substr(columns[1].begin));
+  if (parts.size() + 1 == columns.size()) std::ranges::copy(parts, cells.begin() + 1);
+  return cells;
+}
 
 // Sets type, name and depth from "|    --Conv2d (conv1): 2-1", "|    --Conv2d (conv1)", "|    + Conv2d: 2-1".
 void set_module(const std::string& text, const std::string& file, SummaryRow& row) {
@@ -303,11 +343,15 @@ SummaryTable read_torchinfo_summary(const std::string& text, const std::string& 
     if (table.rows.size() == kMostRows)
       fail_at(file, number, "more than 100000 modules; expected a smaller network");
     SummaryRow row{.line = number, .name = {}, .type = {}};
-    set_module(cell(lines[i], columns[0]), file, row);
+    const std::vector<std::string> cells = torchinfo_cells(lines[i], columns);
+    const auto below = [&](const Column* title) {
+      return cells[static_cast<std::size_t>(title - columns.data())];
+    };
+    set_module(cells[0], file, row);
     if (row.type.empty()) fail_at(file, number, "names no module; expected 'Type: depth-index'");
-    row.output = sides_of(cell(lines[i], *output));
-    if (input != nullptr) row.input = sides_of(cell(lines[i], *input));
-    const std::string count = cell(lines[i], *parameters);
+    row.output = sides_of(below(output));
+    if (input != nullptr) row.input = sides_of(below(input));
+    const std::string count = below(parameters);
     const auto known = count_of(count);
     if (!known)
       fail_at(
@@ -316,7 +360,7 @@ SummaryTable read_torchinfo_summary(const std::string& text, const std::string& 
               " is no number of parameters; expected one as 9,472 (a module that is used twice has none)");
     row.parameters = *known;
     if (kernel != nullptr) {
-      const std::string text_of_kernel = cell(lines[i], *kernel);
+      const std::string text_of_kernel = below(kernel);
       row.kernel = sides_of("[0, " + (text_of_kernel == "--" ? std::string() : text_of_kernel) + "]");
     }
     if (table.title.empty()) table.title = row.type;

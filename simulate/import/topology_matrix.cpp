@@ -36,13 +36,21 @@ struct Matrix {
   std::vector<Row> rows;
 };
 
+// The words of a line without the marks of an underlined header, which copies of a terminal keep: "[4mGPU0".
+std::vector<std::string> plain_words(std::string line) {
+  for (const std::string_view mark : {"[4m", "[0m"}) {
+    if (const std::size_t at = line.find(mark); at != std::string::npos) line.erase(at, mark.size());
+  }
+  return words_of(line);
+}
+
 // The columns of a header are single words up to "CPU", of "CPU Affinity".
 Matrix read_matrix(std::string_view text, const std::string& file) {
   Matrix matrix;
   int number = 0;
   for (const std::string& line : lines_of(text)) {
     ++number;
-    const std::vector<std::string> words = words_of(line);
+    const std::vector<std::string> words = plain_words(line);
     if (words.empty() || !is_gpu(words[0])) continue;
     if (matrix.gpus == 0) {
       const bool header = words.size() == 1 || is_gpu(words[1]) || words[1] == "CPU" ||
@@ -110,14 +118,33 @@ std::vector<int> groups_of(std::size_t members, Joined joined) {
   return groups;
 }
 
+constexpr std::size_t kMostSockets = 2;  // of a server with GPUs
+
+// The CPU cores near each GPU, "48-63,176-191", by their first number; none where only one set is named.
+std::vector<std::string> affinities_of(const Matrix& matrix) {
+  std::set<std::string> distinct;
+  for (const Row& row : matrix.rows) distinct.insert(row.affinity);
+  if (distinct.size() < 2 || distinct.contains("") || distinct.contains("N/A")) return {};
+  std::vector<std::string> sorted(distinct.begin(), distinct.end());
+  std::ranges::stable_sort(sorted, {},
+                           [](const std::string& cores) { return leading_number(cores).value_or(0); });
+  return sorted;
+}
+
 // Sockets by the CPU cores near each GPU where several sets of them are named, else by the ways of the
-// matrix.
+// matrix. More than two sets are NUMA nodes, as EPYC has several of a socket: the upper half is the second's.
 std::vector<int> sockets_of(const Matrix& matrix) {
-  std::set<std::string> affinities;
-  for (const Row& row : matrix.rows) affinities.insert(row.affinity);
-  if (affinities.size() > 1 && !affinities.contains("") && !affinities.contains("N/A"))
-    return groups_of(matrix.gpus,
-                     [&](auto i, auto j) { return matrix.rows[i].affinity == matrix.rows[j].affinity; });
+  const std::vector<std::string> affinities = affinities_of(matrix);
+  const auto node = [&](std::size_t i) {
+    return static_cast<std::size_t>(std::ranges::find(affinities, matrix.rows[i].affinity) -
+                                    affinities.begin());
+  };
+  if (affinities.size() > kMostSockets)
+    return groups_of(matrix.gpus, [&](std::size_t i, std::size_t j) {
+      return node(i) * kMostSockets / affinities.size() == node(j) * kMostSockets / affinities.size();
+    });
+  if (!affinities.empty())
+    return groups_of(matrix.gpus, [&](std::size_t i, std::size_t j) { return node(i) == node(j); });
   return groups_of(matrix.gpus, [&](std::size_t i, std::size_t j) {
     const std::string& cell = matrix.rows[i].cells[j];
     return cell != "SYS" && cell != "SOC";
@@ -160,7 +187,9 @@ MachineFacts read_topology_matrix(std::string_view text, const std::string& file
     facts.slots.push_back({.gpu = {}, .port = ports[i], .socket = sockets[first]});
   }
   facts.sockets = *std::max_element(sockets.begin(), sockets.end()) + 1;
-  facts.sockets_known = true;
+  const std::size_t nodes = affinities_of(matrix).size();
+  if (nodes > kMostSockets)
+    facts.sockets_by = fmt::format("two sockets of the {} NUMA nodes that CPU affinities name", nodes);
   return facts;
 }
 

@@ -34,7 +34,7 @@ bool is_at(int descriptor, const fs::path& path) {
 const fs::path& regular(const fs::path& file, const fs::path& part) {
   std::error_code ignored;
   for (const fs::path& used : {file, part}) {
-    if (fs::exists(used, ignored) && !fs::is_regular_file(used, ignored))
+    if (is_device(used) || (fs::exists(used, ignored) && !fs::is_regular_file(used, ignored)))
       throw UsageError(used.string() + " is no regular file; expected the name of a file, or no -o");
   }
   return part;
@@ -72,8 +72,8 @@ FileLock::FileLock(const fs::path& path) {
 
 FileLock::~FileLock() { ::close(descriptor_); }
 
-SweepFile::SweepFile(fs::path file, const std::string& description, const IsLine& is_line)
-    : file_(std::move(file)),
+SweepFile::SweepFile(const fs::path& file, const std::string& description, const IsLine& is_line)
+    : file_(behind_links(file)),
       part_(with_ending(file_, ".part")),
       description_(with_ending(file_, ".part.sweep")),
       lock_(regular(file_, part_)) {

@@ -1,6 +1,7 @@
 // The output of a long sweep. Rows go to FILE.part, which is renamed to FILE when all of them are there.
 // After an interrupt, a full disk or a crash the same command continues FILE.part, and the output is the same
-// bytes. FILE.part.sweep describes the sweep: its options, and the files that were read.
+// bytes. A link is followed, and stays. FILE.part.sweep describes the sweep: its options, and the files that
+// were read.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,7 @@ class SweepFile {
   // Opens FILE.part and locks it for as long as the object lives. Throws UsageError where another process
   // writes it, where it is of another sweep (`description` differs: the message names the first line that
   // does), where a line in it is not of this sweep, or where it cannot be written.
-  SweepFile(std::filesystem::path file, const std::string& description, const IsLine& is_line);
+  SweepFile(const std::filesystem::path& file, const std::string& description, const IsLine& is_line);
 
   // Number of whole lines that FILE.part holds.
   [[nodiscard]] std::int64_t lines() const { return lines_; }

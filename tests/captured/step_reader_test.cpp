@@ -5,8 +5,10 @@
 
 #include <gmock/gmock.h>
 
+#include "graphs/captured/gzip.h"
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/file.h"
+#include "tests/support/hostile_text.h"
 #include "tests/support/temp_dir.h"
 
 namespace tbdsim {
@@ -140,6 +142,20 @@ TEST_F(StepReader, ReadsGzipAndRefusesPartsOfIt) {
   const std::string bytes = read_file(file, 1'000'000);
   EXPECT_THAT(error_of(bytes.substr(0, bytes.size() / 2)), HasSubstr("is no whole gzip file"));
   EXPECT_THAT(error_of(bytes.substr(0, 2)), HasSubstr("is no whole gzip file"));
+}
+
+// bgzip, pigz -i and `cat a.gz b.gz` make files of several members.
+TEST_F(StepReader, ReadsAllMembersOfGzip) {
+  const std::string text =
+      decompressed(read_file(TBDSIM_SOURCE_DIR "/tests/captured/steps/resnet50_fp32.step.json.gz", 1'000'000),
+                   100'000'000);
+  const std::string first = test::gzipped(text.substr(0, 1'000), "", 0);
+  const std::string second = test::gzipped(text.substr(1'000), "", 0);
+  EXPECT_EQ(decompressed(first + second, 100'000'000), text);
+  EXPECT_EQ(decompressed(first + second + std::string(512, '\0'), 100'000'000), text);
+  EXPECT_THAT(error_of(first + second.substr(0, second.size() - 1)), HasSubstr("is no whole gzip file"));
+  EXPECT_THAT(error_of(first + second + "more"), HasSubstr("holds bytes behind its end"));
+  EXPECT_THROW((void)decompressed(first + second, text.size() - 1), std::runtime_error);
 }
 
 TEST(StepFileNames, EndInJson) {

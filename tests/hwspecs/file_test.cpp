@@ -1,5 +1,6 @@
 #include "hwspecs/base/file.h"
 
+#include <cstdio>
 #include <sstream>
 
 #include <gtest/gtest.h>
@@ -60,6 +61,34 @@ TEST(AtomicFile, AppearsWholeOnCommit) {
   EXPECT_EQ(read_file(target, 100), "old");
   file.commit();
   EXPECT_EQ(read_file(target, 100), "new content");
+  EXPECT_EQ(files_in(directory.path()), 1U);
+}
+
+TEST(AtomicFile, FollowsALinkThatStays) {
+  const TempDir directory;
+  const fs::path target = directory.write("out", "old"), link = directory.path() / "link";
+  fs::create_symlink("out", link);
+  AtomicFile file(link);
+  file.stream() << "new";
+  EXPECT_EQ(read_file(target, 100), "old");
+  file.commit();
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_EQ(read_file(target, 100), "new");
+}
+
+// /dev/stdout leads to a plain file where a shell redirects it.
+TEST(AtomicFile, WritesBehindWhatAnOpenFileHolds) {
+  const TempDir directory;
+  const fs::path target = directory.write("out", "before ");
+  std::FILE* open = std::fopen(target.c_str(), "a");
+  ASSERT_NE(open, nullptr);
+  {
+    AtomicFile file("/proc/self/fd/" + std::to_string(fileno(open)));
+    file.stream() << "behind";
+    file.commit();
+  }
+  std::fclose(open);
+  EXPECT_EQ(read_file(target, 100), "before behind");
   EXPECT_EQ(files_in(directory.path()), 1U);
 }
 

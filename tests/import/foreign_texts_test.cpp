@@ -58,6 +58,16 @@ TEST(ForeignTexts, InUtf16AreRead) {
   }
 }
 
+// Members of gzip that stand one behind another are one text; half of the second is none.
+TEST(ForeignTexts, InSeveralMembersOfGzipAreReadWhole) {
+  const test::TempDir dir;
+  const std::string first = test::gzipped("begin ", "", 0), second = test::gzipped("end", "", 0);
+  EXPECT_EQ(unpacked_text(dir.write("whole.gz", first + second), 100), "begin end");
+  const std::string cut = dir.write("cut.gz", first + second.substr(0, second.size() - 9)).string();
+  EXPECT_THAT(test::message_of<SpecError>([&] { (void)unpacked_text(cut, 100); }),
+              testing::HasSubstr("is no whole gzip file"));
+}
+
 // Nine bytes of a byte-order mark, three characters and half of one are 3 + 3 bytes of UTF-8; such a text is
 // refused, not cut, where the file has more bytes than it may.
 TEST(ForeignTexts, InUtf16ThatAreTooLongAreNotCut) {
@@ -105,6 +115,46 @@ TEST(ForeignTexts, OfOtherReportsSayWhatIsExpected) {
       HasSubstr(expected));
   EXPECT_THAT(error("Time (%);Total Time (ns);Instances;Name\n75,0;300000;3;k\n"),
               HasSubstr("parted by semicolons"));
+}
+
+// Reports of nsys of 2020 stand below words of their own; the second is no part of the first.
+TEST(ForeignTexts, OfNsysBefore2022AreRead) {
+  const test::TempDir dir;
+  const auto file = dir.write("n.csv",
+                              "Generating CUDA Kernel Statistics...\nCUDA Kernel Statistics (nanoseconds)\n\n"
+                              "Time(%),Total Time (ns),Instances,Average,Minimum,Maximum,Name\n"
+                              "100.0,300,3,100.0,90,110,volta_sgemm_128x64_nn\n\n"
+                              "Generating CUDA Memory Operation Statistics...\n"
+                              "Time(%),Total Time (ns),Operations,Average,Minimum,Maximum,Name\n"
+                              "100.0,50,1,50.0,50,50,[CUDA memcpy HtoD]\n");
+  const MeasuredRun run = read_measured_run(file);
+  ASSERT_EQ(run.kernels.size(), 1u);
+  EXPECT_DOUBLE_EQ(run.kernel_time.si(), 300e-9);
+}
+
+// Rows of metrics end before the columns of rules, which Nsight Compute has from 2022 on; 2 + 3 us.
+TEST(ForeignTexts, OfNsightComputeWithRulesAreRead) {
+  const test::TempDir dir;
+  const auto file = dir.write(
+      "n.csv",
+      "\"ID\",\"Kernel Name\",\"Metric Name\",\"Metric Unit\",\"Metric Value\",\"Rule Name\",\"Rule Type\"\n"
+      "\"0\",\"a, b\",\"Duration\",\"us\",\"2.0\"\n\"0\",\"a, b\",\"\",\"\",\"\",\"Bottleneck\",\"OPT\"\n"
+      "\"1\",\"a, b\",\"Duration\",\"ns\",\"3,000\"\n");
+  const MeasuredRun run = read_measured_run(file);
+  EXPECT_NEAR(run.kernel_time.si(), 5e-6, 1e-12);
+  EXPECT_THAT(run.kernels.at(0).name, HasSubstr("a, b"));
+}
+
+// What is no file of ours, but has a way: configurations, networks of Keras as JSON.
+TEST(ForeignTexts, OfNetworksInJsonSayWhatIsExpected) {
+  const test::TempDir dir;
+  const auto error = [&](const std::string& text) {
+    return test::run({"import", dir.write("c.json", text).string()}).err;
+  };
+  EXPECT_THAT(error(R"({"model_type": "llama", "hidden_size": 4096})"),
+              HasSubstr("python -m tbdsim.hugging_face"));
+  EXPECT_THAT(error(R"({"class_name": "Functional", "config": {"layers": [{"module": "keras.layers"}]}})"),
+              HasSubstr("expected ONNX of keras.models.model_from_json(...)"));
 }
 
 // hwloc before 1.11 calls packages sockets, and has a device's name in an attribute.

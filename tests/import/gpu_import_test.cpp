@@ -10,6 +10,7 @@
 #include "simulate/import/gpu_facts.h"
 #include "simulate/import/gpu_file.h"
 #include "simulate/import/recognise.h"
+#include "simulate/import/virtual_gpu.h"
 #include "tests/hwspecs/message_of.h"
 #include "tests/import/files.h"
 #include "tests/support/cli.h"
@@ -228,6 +229,53 @@ TEST(GpuImport, ASliceOfACardHasTheClockOfItsTensorCores) {
   EXPECT_THAT(slice, HasSubstr("is a slice of h100_sxm"));
   EXPECT_THAT(slice, AllOf(HasSubstr("clock: 1830 MHz\n"), HasSubstr("quoted_peak: 179.896 TFLOP/s")));
   EXPECT_THAT(imported("NVIDIA H111 80GB"), Not(HasSubstr("\n    clock:")));
+}
+
+// A virtual GPU has its own memory and, while it is alone, the SMs of its card: 8 GiB of a T4; without what
+// the driver says, as much as its name.
+TEST(GpuImport, AVirtualGpuIsAShareOfItsCard) {
+  const test::TempDir dir;
+  const auto imported = [&](const std::string& row) {
+    const auto file = dir.write("q.csv", "name, memory.total [MiB], compute_cap\n" + row + "\n");
+    const test::CliResult result = test::run({"import", file.string()});
+    return result.out + result.err;
+  };
+  const std::string t4 = imported("GRID T4-8Q, 8128 MiB, 7.5");
+  EXPECT_THAT(t4, AllOf(HasSubstr("GRID T4-8Q is t4 of the catalogue"),
+                        HasSubstr("as long as no other virtual GPU"), HasSubstr("sm_count: 40\n"),
+                        HasSubstr("memory_size: 8589934592 B"), HasSubstr("usable_memory: 8522825728 B")));
+  EXPECT_THAT(imported("NVIDIA A40-48Q, [N/A], 8.6"),
+              AllOf(HasSubstr("is a40 of the catalogue"), HasSubstr("usable_memory: 51539607552 B")));
+  EXPECT_THAT(imported("GRID A100-3-20C, 20475 MiB, 8.0"),
+              HasSubstr("does not say its sm_count"));  // a MIG slice
+  EXPECT_THAT(imported("GRID Z9-8Q, 8128 MiB, 7.5"), HasSubstr("'GRID Z9-8Q' is no card of the catalogue"));
+}
+
+// The letters behind a card's number tell its memory and how it is built in.
+TEST(VirtualGpus, AreOfCardsByTheirCodes) {
+  const auto card = [](std::string_view name) {
+    const auto gpu = virtual_gpu(name);
+    return gpu ? gpu->card : std::string();
+  };
+  EXPECT_EQ(card("GRID V100DX-32C"), "v100_sxm2_32gb");
+  EXPECT_EQ(card("GRID A100D-80C"), "a100_pcie_80gb");
+  EXPECT_EQ(card("NVIDIA A100DX-1-10CME"), "a100_sxm_80gb");
+  EXPECT_EQ(card("NVIDIA RTX6000-Ada-48Q"), "rtx6000_ada");
+  EXPECT_EQ(virtual_gpu("NVIDIA A100DX-1-10CME")->slices, 1);
+  EXPECT_EQ(virtual_gpu("GRID M60-0B")->memory, Bytes(512.0 * 1'048'576));
+  for (const char* other : {"Tesla V100-SXM2-32GB", "NVIDIA A100-PCIE-40GB", "GRID K520", "-8Q", "8Q", "",
+                            "T4-Q", "T4-9999Q", "NVIDIA H100 NVL"})
+    EXPECT_EQ(virtual_gpu(other), std::nullopt) << other;
+}
+
+// Every card that a code means is there.
+TEST(VirtualGpus, HaveCardsOfTheCatalogue) {
+  const Catalog catalog = Catalog::from(TBDSIM_SOURCE_DIR);
+  for (const std::string& code : virtual_gpu_codes()) {
+    const auto gpu = virtual_gpu("NVIDIA " + code + "-4Q");
+    ASSERT_TRUE(gpu) << code;
+    EXPECT_TRUE(catalog.contains(Kind::gpu, gpu->card)) << gpu->card;
+  }
 }
 
 // A card of one's own catalogue that does not say its power: what is missing is asked for by its name.

@@ -1,4 +1,5 @@
 // How tools print the topology of a machine becomes a machine file that loads and predicts.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "hwspecs/base/error.h"
@@ -122,6 +123,61 @@ TEST(MachineImport, TakesItsGpuFromAnotherFile) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const MachineSpec machine = read_machine(dir.path() / "topo_4090.yaml", test::source_specs().catalog());
   EXPECT_THAT(machine.gpu, HasSubstr("a100_sxm_40gb.yaml"));
+}
+
+// A processor that the catalogue has not: one of its maker stands for it, with the most similar number of
+// cores. 7V12 has 48 cores and 7742 64; of Intel's, Gold 5118 has 12 and E5-2686 v4 18.
+TEST(MachineImport, AnUnknownProcessorIsReplacedByOneOfItsMaker) {
+  const test::TempDir dir;
+  const auto imported = [&](const std::string& cpu, int cores) {
+    std::string package = "<object type=\"Package\">" + cpu;
+    for (int i = 0; i < cores; ++i) package += "<object type=\"Core\"/>";
+    const auto file = dir.write("t.xml", "<topology><object type=\"Machine\">" + package +
+                                             "<object type=\"PCIDev\" pci_type=\"0302 [10de:1]\"/></object>"
+                                             "<object type=\"Package\"/></object></topology>");
+    return test::run({"import", file.string(), "--gpu", "h100_pcie"}).out;
+  };
+  const auto model = [](const char* name) { return fmt::format("<info name='CPUModel' value='{}'/>", name); };
+  const std::string genoa = imported(model("AMD EPYC 9654 96-Core Processor"), 192);
+  EXPECT_THAT(genoa,
+              AllOf(HasSubstr("# "), HasSubstr("'AMD EPYC 9654 96-Core Processor', not of the catalogue, 96 "
+                                               "cores a socket: epyc_7742 stands for it")));
+  EXPECT_THAT(genoa, AllOf(HasSubstr("\ncpu: epyc_7742\n"), HasSubstr("link: xgmi2"), HasSubstr("count: 3")));
+  EXPECT_THAT(imported(model("AMD Ryzen Threadripper PRO 5975WX 32-Cores"), 0),
+              HasSubstr("\ncpu: epyc_7742\n"));
+  EXPECT_THAT(imported(model("Intel(R) Xeon(R) Silver 4310 CPU @ 2.10GHz"), 24),
+              AllOf(HasSubstr("\ncpu: xeon_gold_5118\n"), HasSubstr("link: upi")));
+  EXPECT_THAT(imported("<info name='CPUImplementer' value='0x41'/><info name='CPUPart' value='0xd4f'/>", 144),
+              AllOf(HasSubstr("'ARM part 0xd4f', not of the catalogue"), HasSubstr("\ncpu: grace\n")));
+  EXPECT_THAT(imported("", 0), AllOf(HasSubstr("the CPU is not named: xeon_gold_6230"), HasSubstr("upi")));
+}
+
+// EPYC with four NUMA nodes a socket: cores 0 to 63 are of the first socket, those from 64 on of the second.
+// The marks of the underlined header are copied along.
+TEST(TopologyMatrix, NumaNodesAreNoSockets) {
+  const MachineFacts facts = read_topology_matrix(
+      "[4m\tGPU0\tGPU1\tGPU2\tCPU Affinity\tNUMA Affinity[0m\n"
+      "GPU0\t X \tNV12\tNV12\t112-127,240-255\t7\nGPU1\tNV12\t X \tNV12\t48-63,176-191\t3\n"
+      "GPU2\tNV12\tNV12\t X \t16-31,144-159\t1\n",
+      "t.txt");
+  EXPECT_EQ(facts.sockets, 2);
+  EXPECT_THAT(facts.sockets_by, HasSubstr("3 NUMA nodes"));
+  EXPECT_EQ(facts.slots[1].socket, facts.slots[2].socket == 0 ? 0 : 1);
+  EXPECT_NE(facts.slots[0].socket, facts.slots[2].socket);
+}
+
+// A card for screens beside those for work, in a machine whose host bridges are AMD's.
+TEST(Lspci, NamesDifferentCardsAndAmdsProcessors) {
+  const test::TempDir dir;
+  const auto file =
+      dir.write("l.txt",
+                "-+-[0000:60]---01.0-[61]----00.0  NVIDIA Corporation GA100 [A100 PCIe 40GB]\n"
+                " \\-[0000:00]-+-00.0  Advanced Micro Devices, Inc. [AMD] Starship/Matisse Root Complex\n"
+                "             \\-01.1-[01]----00.0  NVIDIA Corporation GA102 [GeForce RTX 3090]\n");
+  const test::CliResult result = test::run({"import", file.string()});
+  EXPECT_THAT(result.out + result.err,
+              AllOf(HasSubstr("GPUs differ (A100 PCIe 40GB, GeForce RTX 3090)"),
+                    HasSubstr("all are taken as a100_pcie_40gb"), HasSubstr("\ncpu: epyc_7742\n")));
 }
 
 }  // namespace

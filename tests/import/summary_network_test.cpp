@@ -126,6 +126,40 @@ TEST(KerasSummary, ASequentialInsideIsConnectedByItsName) {
   EXPECT_THAT(file.text, HasSubstr("name: \"sum\""));
 }
 
+// Models inside of Keras 2 stand in frames, a chain of layers is read: 3*3*3*8 + 8, 8*4 + 4 and 256*10 + 10.
+// The first model's input is that of the whole where nothing stands above it.
+TEST(KerasSummary, LayersOfAFunctionalInsideAreReadWhereTheyAreAChain) {
+  const std::string head =
+      " Layer (type)                Output Shape              Param #   \n"
+      "=================================================================\n";
+  const std::string inside =
+      " inner (Functional)          (None, 8, 8, 4)           260       \n"
+      "|---------------------------------------------------------------|\n"
+      "| input_2 (InputLayer)       [(None, 8, 8, 3)]         0        |\n"
+      "|                                                               |\n"
+      "| conv2d (Conv2D)            (None, 8, 8, 8)           224      |\n"
+      "|| conv2d_1 (Conv2D)         (None, 8, 8, 4)           36      ||\n"
+      "-----------------------------------------------------------------\n"
+      " flatten (Flatten)           (None, 256)               0         \n"
+      " dense (Dense)               (None, 10)                2570      \n";
+  const std::string whole =
+      head + " input_1 (InputLayer)        [(None, 8, 8, 3)]         0         \n" + inside;
+  EXPECT_EQ(counts_of(keras_network(whole, "k.txt", {})).first, 224 + 36 + 2'570);
+  EXPECT_EQ(counts_of(keras_network(head + inside, "k.txt", {})).first, 224 + 36 + 2'570);
+  std::string joins = whole;
+  joins.replace(joins.find("conv2d_1 (Conv2D)"), 17, "add_1 (Add)      ");
+  EXPECT_THAT(refusal(joins), HasSubstr("'add_1': reads several layers of a model inside of another"));
+}
+
+// A layer that is called twice is one row that reads two layers.
+TEST(KerasSummary, ALayerThatIsUsedTwiceIsRefused) {
+  const std::string conv = refusal(
+      " Layer (type)       Output Shape      Param #  Connected to\n"
+      " i (InputLayer)     [(None, 8, 8, 4)] 0        []\n"
+      " c (Conv2D)         (None, 8, 8, 4)   20       ['i[0][0]', 'c[0][0]']\n");
+  EXPECT_THAT(conv, HasSubstr("'c': reads 2 layers, as one that is used so often does"));
+}
+
 // A file that print_fn writes in a terminal of 80 columns lacks the columns behind.
 TEST(KerasSummary, ThatIsCutSaysHowToPrintAWiderOne) {
   const test::TempDir dir;
@@ -182,6 +216,20 @@ TEST(TorchinfoSummary, WithoutDepthsGoesByIndents) {
   const ImportedFile file = torchinfo_network(kSummary, "t.txt");
   EXPECT_EQ(counts_of(file).first, 224 + 1'290);
   EXPECT_THAT(file.text, HasSubstr("name: \"head\""));
+}
+
+// col_width=10: cells wider than their columns move those behind them. 8*3*9 + 8 and 8*4*4*10 + 10.
+TEST(TorchinfoSummary, WithNarrowColumnsIsRead) {
+  constexpr const char* kSummary =
+      "Layer (type:depth-idx)                   Input Shape Output Shape Param #    Kernel Shape\n"
+      "=====\n"
+      "Sequential                               [1, 3, 4, 4] [1, 10]    --         --\n"
+      "+ Conv2d: 1-1                            [1, 3, 4, 4] [1, 8, 4, 4] 224        [3, 3]\n"
+      "+ ReLU: 1-2                              [1, 8, 4, 4] [1, 8, 4, 4] --         --\n"
+      "+ Flatten: 1-3                           [1, 8, 4, 4] [1, 128]   --         --\n"
+      "+ Linear: 1-4                            [1, 128]   [1, 10]    1,290      --\n"
+      "=====\n";
+  EXPECT_EQ(counts_of(torchinfo_network(kSummary, "t.txt")).first, 224 + 1'290);
 }
 
 TEST(TorchinfoSummary, SaysWhatIsMissing) {

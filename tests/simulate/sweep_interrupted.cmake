@@ -63,6 +63,21 @@ execute_process(COMMAND ${PROGRAM} ${sweep} -o /dev/full ERROR_VARIABLE said RES
 if(NOT failed EQUAL 2 OR NOT said MATCHES "is no regular file")
   message(FATAL_ERROR "/dev/full: ${failed} ${said}")
 endif()
+
+# A link to a file is followed and stays; /dev/stdout leads to a plain file here, and is no name of one.
+file(WRITE ${FOLDER}/behind.csv "")
+file(CREATE_LINK ${FOLDER}/behind.csv ${FOLDER}/link.csv SYMBOLIC)
+run_to_end("" ${FOLDER}/link.csv)
+run_to_end("" ${FOLDER}/plain.csv)
+expect_same(${FOLDER}/behind.csv ${FOLDER}/plain.csv)
+if(NOT IS_SYMLINK ${FOLDER}/link.csv)
+  message(FATAL_ERROR "the link was replaced")
+endif()
+execute_process(COMMAND ${PROGRAM} ${sweep} -o /proc/self/fd/1 OUTPUT_FILE ${FOLDER}/out.csv
+                ERROR_VARIABLE said RESULT_VARIABLE failed)
+if(NOT failed EQUAL 2 OR NOT said MATCHES "is no regular file")
+  message(FATAL_ERROR "/proc/self/fd/1: ${failed} ${said}")
+endif()
 execute_process(COMMAND sh -c "${PROGRAM} sweep --model a3c --framework mxnet --gpu t4 --batch 1:9 > /dev/full"
                 ERROR_VARIABLE said RESULT_VARIABLE failed)
 if(NOT failed EQUAL 2 OR NOT said MATCHES "standard output cannot be written")

@@ -1,88 +1,70 @@
-// `tbd-sim completion bash`: a script by which bash completes commands, options and names.
+// `tbd-sim completion bash`: a script by which a shell completes commands, options and names.
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <ostream>
 
-#include <fmt/format.h>
-
 #include "simulate/cli/commands/command.h"
+#include "simulate/cli/commands/completion_scripts.h"
 #include "simulate/cli/commands/options.h"
 #include "simulate/report/catalog_tables.h"
 
 namespace tbdsim {
 namespace {
 
-// An option whose values are names of the catalogue, and the listing that has them.
+const std::vector<std::string> kShells = {"bash", "zsh", "fish"};
+
+// An option or an argument whose values are names of the catalogue, and the listing that has them.
 struct Listed {
-  std::string_view option;
-  std::string_view kind;
+  std::string_view name;
+  std::string_view listing;
 };
 constexpr Listed kListed[] = {
-    {"--gpu", "gpus"},         {"--against", "gpus"},         {"--on", "gpus"},
-    {"--model", "models"},     {"--framework", "frameworks"}, {"--dataset", "datasets"},
-    {"--profile", "profiles"}, {"--precision", "precisions"}, {"--optimizer", "optimizers"}};
+    {"gpu", "gpus"},         {"against", "gpus"},         {"on", "gpus"},
+    {"model", "models"},     {"models", "models"},        {"what", "models"},
+    {"suite", "suites"},     {"framework", "frameworks"}, {"dataset", "datasets"},
+    {"profile", "profiles"}, {"precision", "precisions"}, {"optimizer", "optimizers"},
+    {"machine", "machines"}, {"network", "links"},        {"target", "targets"},
+    {"metrics", "metrics"}};
 
-std::vector<const CLI::App*> commands_of(const CLI::App& root) {
-  const std::vector<const CLI::App*> all = root.get_subcommands([](const CLI::App*) { return true; });
-  return {all.begin(), all.end()};
-}
-
-// "--gpu", "-o": the names of an option as they are typed; none for a positional argument.
-std::vector<std::string> flags_of(const CLI::Option& option) {
-  std::vector<std::string> flags;
-  for (const std::string& name : option.get_snames()) flags.push_back("-" + name);
-  for (const std::string& name : option.get_lnames()) flags.push_back("--" + name);
-  return flags;
-}
-
-std::string all_flags(const CLI::App& app) {
-  std::string text;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& flag : flags_of(*option)) text += (text.empty() ? "" : " ") + flag;
+CompletionValue value_of(const std::string& command, const std::string& name) {
+  if (name == "shell") return {.words = kShells};
+  if (name == "format") return {.words = {"table", "json", "csv"}};
+  if (command == "list" && name == "what") {
+    CompletionValue value;
+    for (const Listing& listing : listings()) value.words.emplace_back(listing.name);
+    return value;
   }
-  return text;
+  const auto* const listed = std::ranges::find(kListed, name, &Listed::name);
+  return listed == std::end(kListed) ? CompletionValue{}
+                                     : CompletionValue{.listing = std::string(listed->listing)};
 }
 
-std::string all_commands(const CLI::App& root) {
-  std::string text;
-  for (const CLI::App* command : commands_of(root)) text += (text.empty() ? "" : " ") + command->get_name();
-  return text;
+// Options have flags, an argument has none.
+CompletionCommand command_of(const CLI::App& app, const std::string& name) {
+  CompletionCommand command{.name = name, .help = app.get_description()};
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_positional()) {
+      command.has_argument = true;
+      command.argument = value_of(name, option->get_single_name());
+      continue;
+    }
+    CompletionOption known{.flags = {}, .help = option->get_description()};
+    for (const std::string& flag : option->get_snames()) known.flags.push_back("-" + flag);
+    for (const std::string& flag : option->get_lnames()) known.flags.push_back("--" + flag);
+    known.takes_value = option->get_items_expected_max() > 0;
+    known.repeats = option->get_expected_max() > 1;
+    known.value = value_of(name, option->get_single_name());
+    command.options.push_back(std::move(known));
+  }
+  return command;
 }
 
-std::string all_listings() {
-  std::string text;
-  for (const Listing& listing : listings()) text += (text.empty() ? "" : " ") + std::string(listing.name);
-  return text;
-}
-
-void write_bash(std::ostream& out, const CLI::App& root) {
-  out << "# bash completion of tbd-sim: source it, or put it into "
-         "~/.local/share/bash-completion/completions/tbd-sim\n"
-         "_tbd_sim() {\n"
-         "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} kind= words= given\n"
-         "  COMPREPLY=()\n"
-         "  case $before in\n";
-  for (const Listed& listed : kListed) out << fmt::format("    {}) kind={} ;;\n", listed.option, listed.kind);
-  out << "    --format) words='table json csv' ;;\n"
-         "    list) words='"
-      << all_listings()
-      << "' ;;\n"
-         "    show|kernels|trace) [[ $word == -* ]] || kind=models ;;\n"
-         "  esac\n"
-         "  [[ -z $kind ]] || words=$(tbd-sim list \"$kind\" --format csv 2>/dev/null | tail -n +2 | cut -d, "
-         "-f1)\n"
-         "  if [[ -z $words ]]; then\n"
-      << fmt::format("    words='{} {}'\n", all_commands(root), all_flags(root))
-      << "    for given in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
-         "      case $given in\n";
-  for (const CLI::App* command : commands_of(root))
-    out << fmt::format("        {}) words='{}' ;;\n", command->get_name(), all_flags(*command));
-  out << "      esac\n"
-         "    done\n"
-         "  fi\n"
-         "  COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
-         "}\n"
-         "complete -o default -F _tbd_sim tbd-sim\n";
+std::vector<CompletionCommand> commands_of(const CLI::App& root) {
+  std::vector<CompletionCommand> commands = {command_of(root, "")};
+  for (const CLI::App* app : root.get_subcommands([](const CLI::App*) { return true; }))
+    commands.push_back(command_of(*app, app->get_name()));
+  return commands;
 }
 
 struct CompletionOptions {
@@ -94,13 +76,16 @@ struct CompletionOptions {
 
 Command add_completion(CLI::App& root) {
   const auto options = std::make_shared<CompletionOptions>();
-  CLI::App* app =
-      root.add_subcommand("completion", "a script that lets bash complete commands, options and names");
-  app->add_option("shell", options->shell, "bash")->required();
+  CLI::App* app = root.add_subcommand(
+      "completion", "a script that lets bash, zsh or fish complete commands, options and names");
+  app->add_option("shell", options->shell, "bash, zsh or fish")->required();
   add_output_file(*app, options->output);
   return {app, [options, &root](SpecCache&, std::ostream& out, const Progress&) {
-            (void)choice("completion", options->shell, {"bash"});
-            write_output(options->output, out, [&](std::ostream& to) { write_bash(to, root); });
+            constexpr std::string (*kScripts[])(std::span<const CompletionCommand>) = {
+                bash_completion, zsh_completion, fish_completion};
+            const std::size_t shell = choice("completion", options->shell, kShells);
+            write_output(options->output, out,
+                         [&](std::ostream& to) { to << kScripts[shell](commands_of(root)); });
           }};
 }
 

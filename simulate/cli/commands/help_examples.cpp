@@ -86,7 +86,9 @@ constexpr Examples kExamples[] = {
       "tbd-sim compare nvprof_summary.csv --model resnet50 --framework mxnet --gpu titanxp --batch 32 "
       "--steps 2"}},
     {"doctor", {"tbd-sim doctor", "tbd-sim doctor --format json"}},
-    {"completion", {"tbd-sim completion bash -o tbd-sim.bash", "tbd-sim completion bash"}},
+    {"completion",
+     {"tbd-sim completion bash -o tbd-sim.bash", "tbd-sim completion zsh -o _tbd-sim",
+      "tbd-sim completion fish -o tbd-sim.fish"}},
 };
 
 }  // namespace
