@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -219,13 +220,27 @@ std::span<const JobKey> job_keys() { return kKeys; }
 std::span<const std::string_view> job_precisions() { return kPrecisions; }
 bool is_job_key(std::string_view name) { return find_key(name) != nullptr; }
 
+std::span<const std::string_view> job_keys_for(std::string_view key_of_run) {
+  using Keys = std::vector<std::string_view>;
+  static const std::map<std::string_view, Keys> kInPlace{{"lora", {"lora_rank"}},
+                                                         {"lora_layers", {"lora_targets"}},
+                                                         {"batch", {"global_batch", "micro_batch"}},
+                                                         {"accumulate", {"global_batch", "micro_batch"}},
+                                                         {"framework", {"stack"}},
+                                                         {"offload", {"zero", "recompute"}}};
+  const auto found = kInPlace.find(key_of_run);
+  return found == kInPlace.end() ? std::span<const std::string_view>{} : found->second;
+}
+
 void set_job(JobRequest& request, std::string_view key, const std::string& value) {
   const JobKey* known = find_key(key);
   if (known == nullptr) {
     std::vector<std::string> names;
     for (const JobKey& one : kKeys) names.emplace_back(one.name);
+    const auto instead = job_keys_for(key);
     throw UsageError(fmt::format("{} is no key of a job{}", in_quotes(std::string(key)),
-                                 did_you_mean(std::string(key), names)));
+                                 instead.empty() ? did_you_mean(std::string(key), names)
+                                                 : fmt::format("; expected {}", fmt::join(instead, " or "))));
   }
   switch (known->group) {
     case layout:
