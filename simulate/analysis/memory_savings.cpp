@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,7 +12,10 @@
 #include "graphs/rewrites/half_precision_activations.h"
 #include "graphs/rewrites/offload.h"
 #include "graphs/rewrites/recompute.h"
+#include "hwspecs/base/error.h"
+#include "hwspecs/base/spec_change.h"
 #include "simulate/analysis/memory_breakdown.h"
+#include "simulate/analysis/whatif.h"
 #include "simulate/prediction/scratch_memory.h"
 #include "simulate/timeline/activation_offload.h"
 #include "simulate/workload/training_choices.h"
@@ -137,6 +141,44 @@ std::vector<Saving> remedies(const Prediction& p) {
     if (iteration.batch < parts) break;
     add(fmt::format("accumulate_{}", parts),
         fmt::format("gradients of {} parts of the batch added up", parts), accumulated(c, parts));
+  }
+  return all;
+}
+
+std::vector<Saving> options_that_save(const Prediction& p, const Resolver& resolve) {
+  struct Options {
+    std::string_view what;
+    std::vector<std::string> changes;
+    bool of_half = false;  // for runs in half precision
+  };
+  const Options tried[] = {
+      {"activations of blocks made again", {"recompute=full"}},
+      {"the host keeps the optimizer's state and updates", {"offload=optimizer"}},
+      {"16 bits for weights and optimizer, too", {"precision=bf16_pure"}, true},
+      {"both of these", {"recompute=full", "offload=optimizer"}},
+      {"all three", {"precision=bf16_pure", "recompute=full", "offload=optimizer"}, true},
+      {"adapters alone are trained", {"lora=16"}},
+      {"and 16 bits", {"precision=bf16_pure", "lora=16"}, true},
+      {"and activations made again", {"precision=bf16_pure", "lora=16", "recompute=full"}, true}};
+  const bool half = p.precision->name != "fp32" && !p.precision->name.starts_with("tf32");
+  std::vector<Saving> all;
+  for (const Options& options : tried) {
+    if (options.of_half && !half) continue;
+    SpecChanges changes;
+    std::string flags;
+    for (const std::string& change : options.changes) {
+      changes.push_back(parse_change(change));
+      const std::size_t sign = change.find('=');
+      flags +=
+          fmt::format("{}--{} {}", flags.empty() ? "" : " ", change.substr(0, sign), change.substr(sign + 1));
+    }
+    try {
+      const Prediction with = predict_changed(p.scenario, changes, resolve);
+      if (with.memory.total() < p.memory.total())
+        all.push_back({flags, std::string(options.what), with.memory.total(), largest_iteration(with).time(),
+                       with.fits});
+    } catch (const Error&) {  // a model without blocks, a GPU without the arithmetic
+    }
   }
   return all;
 }
