@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 
 #include <fmt/format.h>
 
@@ -221,15 +220,15 @@ std::span<const std::string_view> job_precisions() { return kPrecisions; }
 bool is_job_key(std::string_view name) { return find_key(name) != nullptr; }
 
 std::span<const std::string_view> job_keys_for(std::string_view key_of_run) {
-  using Keys = std::vector<std::string_view>;
-  static const std::map<std::string_view, Keys> kInPlace{{"lora", {"lora_rank"}},
-                                                         {"lora_layers", {"lora_targets"}},
-                                                         {"batch", {"global_batch", "micro_batch"}},
-                                                         {"accumulate", {"global_batch", "micro_batch"}},
-                                                         {"framework", {"stack"}},
-                                                         {"offload", {"zero", "recompute"}}};
-  const auto found = kInPlace.find(key_of_run);
-  return found == kInPlace.end() ? std::span<const std::string_view>{} : found->second;
+  static constexpr std::string_view kAdapters[] = {"lora_rank"}, kTargets[] = {"lora_targets"},
+                                    kStack[] = {"stack"}, kBatches[] = {"global_batch", "micro_batch"},
+                                    kMemory[] = {"zero", "recompute"};
+  if (key_of_run == "lora") return kAdapters;
+  if (key_of_run == "lora_layers") return kTargets;
+  if (key_of_run == "framework") return kStack;
+  if (key_of_run == "batch" || key_of_run == "accumulate") return kBatches;
+  if (key_of_run == "offload") return kMemory;
+  return {};
 }
 
 void set_job(JobRequest& request, std::string_view key, const std::string& value) {
