@@ -101,6 +101,29 @@ bool computes_in_place(const Lowering& lowering) {
   return lowering.relu_in_place && lowering.relu_keeps != ReluKeeps::input_and_output;
 }
 
+using Changes = std::vector<std::string_view>;  // "recompute=full"
+
+// The saving of the scenario with these options, called by their flags; none where the model or the GPU
+// cannot have them.
+std::optional<Saving> with_options(const Prediction& p, const Changes& changes, std::string what,
+                                   const Resolver& resolve) {
+  SpecChanges parsed;
+  std::string flags;
+  for (const std::string_view change : changes) {
+    parsed.push_back(parse_change(std::string(change)));
+    const std::size_t sign = change.find('=');
+    flags +=
+        fmt::format("{}--{} {}", flags.empty() ? "" : " ", change.substr(0, sign), change.substr(sign + 1));
+  }
+  try {
+    const Prediction with = predict_changed(p.scenario, parsed, resolve);
+    return Saving{std::move(flags), std::move(what), with.memory.total(), largest_iteration(with).time(),
+                  with.fits};
+  } catch (const Error&) {  // a model without blocks, a GPU without the arithmetic
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 std::vector<Saving> remedies(const Prediction& p) {
@@ -146,40 +169,26 @@ std::vector<Saving> remedies(const Prediction& p) {
 }
 
 std::vector<Saving> options_that_save(const Prediction& p, const Resolver& resolve) {
-  struct Options {
-    std::string_view what;
-    std::vector<std::string> changes;
-    bool of_half = false;  // for runs in half precision
-  };
-  const Options tried[] = {
-      {"activations of blocks made again", {"recompute=full"}},
-      {"the host keeps the optimizer's state and updates", {"offload=optimizer"}},
-      {"16 bits for weights and optimizer, too", {"precision=bf16_pure"}, true},
-      {"both of these", {"recompute=full", "offload=optimizer"}},
-      {"all three", {"precision=bf16_pure", "recompute=full", "offload=optimizer"}, true},
-      {"adapters alone are trained", {"lora=16"}},
-      {"and 16 bits", {"precision=bf16_pure", "lora=16"}, true},
-      {"and activations made again", {"precision=bf16_pure", "lora=16", "recompute=full"}, true}};
-  const bool half = p.precision->name != "fp32" && !p.precision->name.starts_with("tf32");
+  constexpr std::string_view kRecompute = "recompute=full", kLoss = "loss=fused_linear",
+                             kOffload = "offload=optimizer", kPure = "precision=bf16_pure", kLora = "lora=16";
   std::vector<Saving> all;
-  for (const Options& options : tried) {
-    if (options.of_half && !half) continue;
-    SpecChanges changes;
-    std::string flags;
-    for (const std::string& change : options.changes) {
-      changes.push_back(parse_change(change));
-      const std::size_t sign = change.find('=');
-      flags +=
-          fmt::format("{}--{} {}", flags.empty() ? "" : " ", change.substr(0, sign), change.substr(sign + 1));
-    }
-    try {
-      const Prediction with = predict_changed(p.scenario, changes, resolve);
-      if (with.memory.total() < p.memory.total())
-        all.push_back({flags, std::string(options.what), with.memory.total(), largest_iteration(with).time(),
-                       with.fits});
-    } catch (const Error&) {  // a model without blocks, a GPU without the arithmetic
-    }
-  }
+  const auto saves = [&](std::string what, const Changes& changes) {
+    std::optional<Saving> saving = with_options(p, changes, std::move(what), resolve);
+    if (!saving || saving->total >= p.memory.total()) return false;
+    all.push_back(*std::move(saving));
+    return true;
+  };
+  const bool half = p.precision->name != "fp32" && !p.precision->name.starts_with("tf32");
+  Changes full, of_adapters;
+  if (saves("activations of blocks made again", {kRecompute})) full.push_back(kRecompute);
+  if (saves("scores of words in pieces", {kLoss})) full.push_back(kLoss);
+  if (half && saves("weights and optimizer in 16 bits, too", {kPure})) full.push_back(kPure);
+  of_adapters = full;
+  if (saves("the host keeps the optimizer's state", {kOffload})) full.push_back(kOffload);
+  if (full.size() > 1) saves("all of these", full);
+  of_adapters.insert(of_adapters.begin(), kLora);
+  if (saves("adapters alone are trained", {kLora}) && of_adapters.size() > 1)
+    saves("all but the host", of_adapters);
   return all;
 }
 
