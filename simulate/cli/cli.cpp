@@ -4,6 +4,8 @@
 #include <ostream>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/suggest.h"
 #include "simulate/cli/commands/command.h"
@@ -11,6 +13,7 @@
 #include "simulate/cli/commands/options.h"
 #include "simulate/cli/progress_line.h"
 #include "simulate/job/job_request.h"
+#include "simulate/prediction/scenario_keys.h"
 
 namespace tbdsim {
 namespace {
@@ -151,6 +154,9 @@ std::string in_place_of(std::string option, const CLI::App& command) {
     const std::string flag = flag_of_key(key);
     if (command.get_option_no_throw(flag) != nullptr) flags += (flags.empty() ? "" : " or ") + flag;
   }
+  if (command.get_name() == "sweep" && find_scenario_key(option.substr(2)) != nullptr)
+    flags +=
+        fmt::format("{}--set {}=VALUES", flags.empty() ? "" : " with --global-batch, or ", option.substr(2));
   return flags.empty() ? "" : "; expected " + flags;
 }
 

@@ -286,6 +286,13 @@ const std::vector<BadCommand> kBadCommands = {
     {{"sweep", "--model", "\"a,b.yaml", "--framework", "pytorch", "--gpu", "t4", "--batch", "8"},
      "'\"a,b.yaml': a part in double quotes does not end with them; expected as \"my,model.yaml\",resnet50"},
     {{"show", "resnet50", "--batch", "64"}, "--batch means nothing to 'show' (see 'tbd-sim --help')"},
+    {{"sweep", "--model", "llama3_8b", "--framework", "pytorch", "--gpu", "l40s", "--batch", "1", "--lora",
+      "16"},
+     "--lora means nothing to 'sweep'; expected --lora-rank with --global-batch, or --set lora=VALUES (see "
+     "'tbd-sim --help')"},
+    {{"sweep", "--model", "resnet50", "--framework", "pytorch", "--gpu", "t4", "--batch", "1", "--freeze",
+      "conv0"},
+     "--freeze means nothing to 'sweep'; expected --set freeze=VALUES (see 'tbd-sim --help')"},
     {{"plan", "llama3_8b", "--gpu", "l40s", "--lora", "16"},
      "--lora means nothing to 'plan'; expected --lora-rank (see 'tbd-sim --help')"},
     {{"plan", "llama3_8b", "--gpu", "l40s", "--batch", "16"},
