@@ -115,7 +115,11 @@ class MachineReader {
   void read_nvlink(const SpecNode& node) {
     NvLink nvlink;
     const GpuSpec gpu = read_gpu(gpu_file_, catalog_, of_nvlinks(changes_));
-    if (!gpu.nvlink) node.fail(fmt::format("{} has no NVLink; expected a machine without", gpu.title));
+    if (!gpu.nvlink)
+      node.fail(
+          fmt::format("{} has no NVLink; expected a machine without, or in the GPU's file as "
+                      "nvlink: {{link: nvlink4, count: 18}}",
+                      gpu.title));
     node.map([&](SpecMap& m) {
       nvlink.link = link(m.at("link"), LinkKind::nvlink);
       const auto pairs = m.find("pairs");

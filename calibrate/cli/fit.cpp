@@ -24,6 +24,7 @@ namespace {
 struct Target {
   std::filesystem::path file;
   ProfileFitOptions options;
+  bool whole = false;  // one of all profiles of the catalogue
 };
 
 std::string only_gpu(const LoadedRecords& loaded) {
@@ -58,7 +59,7 @@ std::vector<Target> all_targets(const std::filesystem::path& folder, const Loade
   std::vector<Target> targets;
   std::set<std::string> architectures;
   const auto add = [&](const std::string& file, const ProfileFitOptions& options) {
-    targets.push_back({folder / (file + ".yaml"), options});
+    targets.push_back({folder / (file + ".yaml"), options, true});
   };
   for (const auto& [name, gpu] : loaded.gpus) {
     ProfileFitOptions options;
@@ -174,6 +175,26 @@ void keep_other_families(const Target& target, const LoadedRecords& loaded, cons
   profile.board_power = before.board_power;
 }
 
+// Gives families that no record is of the blocks of the architecture's profile, where all records are of one
+// card: a profile of its products alone must not predict everything else by round efficiencies. Returns a
+// line that says so.
+std::string fill_families(const Target& target, const LoadedRecords& loaded, const Catalog& catalog,
+                          Profile& profile) {
+  const ProfileFitOptions& options = target.options;
+  if (loaded.gpus.size() != 1 || !loaded.gpus.contains(options.gpu) || options.without_gpu) return {};
+  const std::string instructions(instructions_of(loaded.gpus.at(options.gpu)));
+  if (!options.families.empty() || !catalog.contains(Kind::profile, instructions)) return {};
+  const Profile others = read_profile(catalog.find(Kind::profile, instructions), catalog);
+  std::vector<std::string> filled;
+  for (std::size_t i = 0; i < kFamilyCount; ++i) {
+    if (!profile.families[i].empty() || others.families[i].empty()) continue;
+    profile.families[i] = others.families[i];
+    filled.emplace_back(kFamilyNames[i]);
+  }
+  if (filled.empty()) return {};
+  return fmt::format("Without records, as profile {} has them: {}.\n", instructions, joined(filled));
+}
+
 void require_families(const std::vector<std::string>& families) {
   const std::vector<std::string> known(kFamilyNames.begin(), kFamilyNames.end());
   for (const std::string& family : families) {
@@ -203,10 +224,12 @@ void write_target(const Target& target, const LoadedRecords& loaded, const Catal
   if (empty && !std::filesystem::exists(target.file)) return;
   keep_other_families(target, loaded, catalog, profile);
   profile.sources["families"] = source_of(profile, published);
+  const std::string summary = summary_of(profile, target.file);
+  const std::string filled = target.whole ? "" : fill_families(target, loaded, catalog, profile);
   file.stream() << write_profile(profile);
   file.commit();
   if (context.show_progress) context.err << "\r\033[K";
-  context.out << summary_of(profile, target.file);
+  context.out << summary << filled;
 }
 
 void require_one_target(const FitCommand& command) {

@@ -89,7 +89,8 @@ const Importer& recognised(const CsvReader& csv, const std::string& source, cons
 
 bool is_own(const CsvReader& csv, const std::string& source) {
   if (!source.empty()) return source == kOwn;
-  return csv.find_column("generation").has_value();  // no published table has this column
+  // No published table has the column of the library, or both of the operation and its seconds.
+  return csv.find_column("generation") || (csv.find_column("op") && csv.find_column("time_s"));
 }
 
 // Ends at the last line break, so that the cut last row of an interrupted download is not read as a whole

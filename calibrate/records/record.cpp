@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "hwspecs/base/file.h"
+#include "hwspecs/base/required_columns.h"
 #include "hwspecs/base/suggest.h"
 
 namespace tbdsim {
@@ -114,9 +115,11 @@ std::vector<std::size_t> match_columns(const CsvReader& csv, const std::string& 
     while (i < known.size() && known[i] != name) ++i;
     place.push_back(i);
   }
+  std::vector<std::string_view> required;
   for (const Column& column : columns()) {
-    if (column.required) static_cast<void>(csv.column(column.name));  // throws when it is missing
+    if (column.required) required.push_back(column.name);
   }
+  require_columns(csv, required);
   for (std::size_t i = 0; i < place.size(); ++i) {
     if (place[i] < known.size()) continue;
     throw SpecError(header,

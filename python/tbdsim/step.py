@@ -97,6 +97,11 @@ class Step:
     operators: list[Operator]
     warnings: list[str] = field(default_factory=list)
 
+    def __repr__(self) -> str:
+        """Returns one line; all fields of a step are megabytes."""
+        length = f" of {self.length}" if self.length else ""
+        return f"<Step {self.name!r}: {self.sample}s{length} in {self.precision}, {len(self.operators)} operators; .summary() has more>"
+
     def save(self, path: str | Path) -> None:
         """Writes the step file; compressed where the name ends in `.gz`. A file of that name is replaced at once or not at all."""
         from .step_file import save

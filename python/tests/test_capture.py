@@ -57,6 +57,11 @@ def test_operators_phases_and_modules() -> None:
     assert step.modules[threshold.module][0] == ""
 
 
+def test_a_step_is_shown_in_one_line() -> None:
+    step = captured()
+    assert repr(step) == f"<Step 'Net': images in fp32, {len(step.operators)} operators; .summary() has more>"
+
+
 def test_the_first_convolution_has_no_gradient_of_its_input() -> None:
     [backward] = named(captured(), "aten.convolution_backward.default")
     assert backward.arguments[10] == [False, True, False]

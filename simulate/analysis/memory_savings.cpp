@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,7 +12,10 @@
 #include "graphs/rewrites/half_precision_activations.h"
 #include "graphs/rewrites/offload.h"
 #include "graphs/rewrites/recompute.h"
+#include "hwspecs/base/error.h"
+#include "hwspecs/base/spec_change.h"
 #include "simulate/analysis/memory_breakdown.h"
+#include "simulate/analysis/whatif.h"
 #include "simulate/prediction/scratch_memory.h"
 #include "simulate/timeline/activation_offload.h"
 #include "simulate/workload/training_choices.h"
@@ -97,6 +101,29 @@ bool computes_in_place(const Lowering& lowering) {
   return lowering.relu_in_place && lowering.relu_keeps != ReluKeeps::input_and_output;
 }
 
+using Changes = std::vector<std::string_view>;  // "recompute=full"
+
+// The saving of the scenario with these options, called by their flags; none where the model or the GPU
+// cannot have them.
+std::optional<Saving> with_options(const Prediction& p, const Changes& changes, std::string what,
+                                   const Resolver& resolve) {
+  SpecChanges parsed;
+  std::string flags;
+  for (const std::string_view change : changes) {
+    parsed.push_back(parse_change(std::string(change)));
+    const std::size_t sign = change.find('=');
+    flags +=
+        fmt::format("{}--{} {}", flags.empty() ? "" : " ", change.substr(0, sign), change.substr(sign + 1));
+  }
+  try {
+    const Prediction with = predict_changed(p.scenario, parsed, resolve);
+    return Saving{std::move(flags), std::move(what), with.memory.total(), largest_iteration(with).time(),
+                  with.fits};
+  } catch (const Error&) {  // a model without blocks, a GPU without the arithmetic
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 std::vector<Saving> remedies(const Prediction& p) {
@@ -138,6 +165,30 @@ std::vector<Saving> remedies(const Prediction& p) {
     add(fmt::format("accumulate_{}", parts),
         fmt::format("gradients of {} parts of the batch added up", parts), accumulated(c, parts));
   }
+  return all;
+}
+
+std::vector<Saving> options_that_save(const Prediction& p, const Resolver& resolve) {
+  constexpr std::string_view kRecompute = "recompute=full", kLoss = "loss=fused_linear",
+                             kOffload = "offload=optimizer", kPure = "precision=bf16_pure", kLora = "lora=16";
+  std::vector<Saving> all;
+  const auto saves = [&](std::string what, const Changes& changes) {
+    std::optional<Saving> saving = with_options(p, changes, std::move(what), resolve);
+    if (!saving || saving->total >= p.memory.total()) return false;
+    all.push_back(*std::move(saving));
+    return true;
+  };
+  const bool half = p.precision->name != "fp32" && !p.precision->name.starts_with("tf32");
+  Changes full, of_adapters;
+  if (saves("activations of blocks made again", {kRecompute})) full.push_back(kRecompute);
+  if (saves("scores of words in pieces", {kLoss})) full.push_back(kLoss);
+  if (half && saves("weights and optimizer in 16 bits, too", {kPure})) full.push_back(kPure);
+  of_adapters = full;
+  if (saves("the host keeps the optimizer's state", {kOffload})) full.push_back(kOffload);
+  if (full.size() > 1) saves("all of these", full);
+  of_adapters.insert(of_adapters.begin(), kLora);
+  if (saves("adapters alone are trained", {kLora}) && of_adapters.size() > 1)
+    saves("all but the host", of_adapters);
   return all;
 }
 

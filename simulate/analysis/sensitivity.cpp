@@ -74,6 +74,19 @@ void add_cluster(const Prediction& p, const Resolver& resolve, std::vector<Named
     found.push_back({{.spec = "framework", .path = {"exchange", "message"}, .value = {}}, to_text(message)});
 }
 
+// Adds what the data set says of its samples, where they are decoded and read.
+void add_samples(const Prediction& p, std::vector<NamedNumber>& found) {
+  const auto any = [&](Seconds Iteration::*part) {
+    return std::any_of(p.iterations.begin(), p.iterations.end(),
+                       [&](const Iteration& i) { return i.*part > Seconds(0); });
+  };
+  const SampleInput& given = p.scenario.input;
+  if (any(&Iteration::decode) && !given.sample_time)
+    found.push_back({{"dataset", {"decode_time"}, {}}, to_text(*p.dataset->decode_time)});
+  if (any(&Iteration::read) && !given.sample_bytes)
+    found.push_back({{"dataset", {"sample_bytes"}, {}}, to_text(*p.dataset->sample_bytes)});
+}
+
 std::vector<NamedNumber> numbers_of(const Prediction& p, const Resolver& resolve) {
   std::vector<NamedNumber> numbers;
   find_numbers(read_spec_file(resolve.catalog().find(Kind::gpu, p.scenario.gpu)),
@@ -92,6 +105,7 @@ std::vector<NamedNumber> numbers_of(const Prediction& p, const Resolver& resolve
   host("latency", e.launch_latency);
   host("gap", e.kernel_gap);
   if (p.sync) add_cluster(p, resolve, numbers);
+  add_samples(p, numbers);
   return numbers;
 }
 

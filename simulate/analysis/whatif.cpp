@@ -55,14 +55,15 @@ Framework unlimited(Framework framework) {
 }
 
 struct RemovedLimits {
-  bool bandwidth = false, compute = false, launches = false, sync = false;
+  bool bandwidth = false, compute = false, launches = false, sync = false, input = false;
 };
 
 UpperBound bound_without(const Prediction& p, std::string name, const RemovedLimits& removed) {
   const GpuSpec gpu = unlimited(*p.gpu, removed.bandwidth, removed.compute);
   Prediction changed = with_rates(p, std::make_shared<const GpuSpec>(gpu));
-  if (removed.sync) {
-    for (Iteration& iteration : changed.iterations) iteration.sync = {};
+  for (Iteration& iteration : changed.iterations) {
+    if (removed.sync) iteration.sync = {};
+    if (removed.input) iteration.input = iteration.input_copy = Seconds(0);
   }
   const Seconds time =
       removed.launches ? iteration_time_with(unlimited(*p.framework), changed) : changed.iteration_time();
@@ -136,7 +137,12 @@ std::vector<UpperBound> upper_bounds(const Prediction& p) {
                                  bound_without(p, "launches and waits at no cost", {.launches = true})};
   const bool several = p.ranks() > 1;
   if (several) bounds.push_back(bound_without(p, "gradients exchanged at no cost", {.sync = true}));
-  bounds.push_back(bound_without(p, several ? "all four" : "all three", {true, true, true, several}));
+  const bool input = std::any_of(p.iterations.begin(), p.iterations.end(),
+                                 [](const Iteration& i) { return i.input > Seconds(0); });
+  if (input) bounds.push_back(bound_without(p, "samples at no cost", {.input = true}));
+  constexpr std::string_view kAll[] = {"all three", "all four", "all five"};
+  bounds.push_back(
+      bound_without(p, std::string(kAll[bounds.size() - 3]), {true, true, true, several, input}));
   return bounds;
 }
 

@@ -4,11 +4,16 @@
 #include <ostream>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/suggest.h"
 #include "simulate/cli/commands/command.h"
 #include "simulate/cli/commands/help_examples.h"
+#include "simulate/cli/commands/options.h"
 #include "simulate/cli/progress_line.h"
+#include "simulate/job/job_request.h"
+#include "simulate/prediction/scenario_keys.h"
 
 namespace tbdsim {
 namespace {
@@ -141,6 +146,20 @@ void dispatch(const CommandLine& line, const ProgramContext& context) {
   command.run(specs, context.out, report);
 }
 
+// "; expected --lora-rank": what stands for the option in the command; empty where nothing does.
+std::string in_place_of(std::string option, const CLI::App& command) {
+  std::replace(option.begin(), option.end(), '-', '_');
+  std::string flags;
+  for (const std::string_view key : job_keys_for(option.substr(2))) {
+    const std::string flag = flag_of_key(key);
+    if (command.get_option_no_throw(flag) != nullptr) flags += (flags.empty() ? "" : " or ") + flag;
+  }
+  if (command.get_name() == "sweep" && find_scenario_key(option.substr(2)) != nullptr)
+    flags +=
+        fmt::format("{}--set {}=VALUES", flags.empty() ? "" : " with --global-batch, or ", option.substr(2));
+  return flags.empty() ? "" : "; expected " + flags;
+}
+
 // Throws for what CLI11 ignores silently: options without a value (an unset variable in a script, "--gpu
 // --batch 64") and options of the root command that the given command does not have.
 void require_meaning(const CommandLine& line) {
@@ -164,7 +183,8 @@ void require_meaning(const CommandLine& line) {
     const std::string command = in_quotes(apps[1]->get_name());
     if (apps[1]->get_option_no_throw(name) != nullptr)
       throw UsageError(name + " stands before " + command + "; expected behind it");
-    throw UsageError(name + " means nothing to " + command + " (see 'tbd-sim --help')");
+    throw UsageError(name + " means nothing to " + command + in_place_of(name, *apps[1]) +
+                     " (see 'tbd-sim --help')");
   }
 }
 

@@ -93,8 +93,11 @@ const SyncMethod* method_named(std::string_view name) {
 std::string unknown(std::string_view name) {
   std::vector<std::string> names;
   for (const SyncMethod& method : kMethods) names.emplace_back(method.name);
-  return fmt::format("unknown exchange method {}; expected one of {}{}", in_quotes(name), joined(names),
-                     did_you_mean(name, names));
+  const bool shards = name.starts_with("fsdp") || name.starts_with("zero");
+  return fmt::format(
+      "unknown exchange method {}; expected one of {}{}{}", in_quotes(name), joined(names),
+      did_you_mean(name, names),
+      shards ? " ('tbd-sim plan' divides a model over GPUs: --zero 2, --zero 3, --stack fsdp)" : "");
 }
 
 }  // namespace

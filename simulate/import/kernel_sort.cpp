@@ -146,8 +146,4 @@ std::string_view kernel_kind(std::string_view name) {
   return kOtherKernel;
 }
 
-bool is_copy_or_fill(std::string_view name) {
-  return name.starts_with("[CUDA mem") || name.starts_with("Memcpy") || name.starts_with("Memset");
-}
-
 }  // namespace tbdsim

@@ -12,7 +12,4 @@ inline constexpr std::string_view kOtherKernel = "other";
 // One of kKernelKindNames, or of the two above: "void cudnn::bn_bw_1C11_kernel_new<...>" -> "batch_norm".
 [[nodiscard]] std::string_view kernel_kind(std::string_view name);
 
-// True for a copy or a fill that is no kernel: "[CUDA memcpy HtoD]", "Memcpy DtoH (Device -> Pinned)".
-[[nodiscard]] bool is_copy_or_fill(std::string_view name);
-
 }  // namespace tbdsim

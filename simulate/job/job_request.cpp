@@ -219,13 +219,27 @@ std::span<const JobKey> job_keys() { return kKeys; }
 std::span<const std::string_view> job_precisions() { return kPrecisions; }
 bool is_job_key(std::string_view name) { return find_key(name) != nullptr; }
 
+std::span<const std::string_view> job_keys_for(std::string_view key_of_run) {
+  static constexpr std::string_view kAdapters[] = {"lora_rank"}, kTargets[] = {"lora_targets"},
+                                    kStack[] = {"stack"}, kBatches[] = {"global_batch", "micro_batch"},
+                                    kMemory[] = {"zero", "recompute"};
+  if (key_of_run == "lora") return kAdapters;
+  if (key_of_run == "lora_layers") return kTargets;
+  if (key_of_run == "framework") return kStack;
+  if (key_of_run == "batch" || key_of_run == "accumulate") return kBatches;
+  if (key_of_run == "offload") return kMemory;
+  return {};
+}
+
 void set_job(JobRequest& request, std::string_view key, const std::string& value) {
   const JobKey* known = find_key(key);
   if (known == nullptr) {
     std::vector<std::string> names;
     for (const JobKey& one : kKeys) names.emplace_back(one.name);
+    const auto instead = job_keys_for(key);
     throw UsageError(fmt::format("{} is no key of a job{}", in_quotes(std::string(key)),
-                                 did_you_mean(std::string(key), names)));
+                                 instead.empty() ? did_you_mean(std::string(key), names)
+                                                 : fmt::format("; expected {}", fmt::join(instead, " or "))));
   }
   switch (known->group) {
     case layout:

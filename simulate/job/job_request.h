@@ -46,6 +46,8 @@ struct JobKey {
 // The values of `precision`.
 [[nodiscard]] std::span<const std::string_view> job_precisions();
 [[nodiscard]] bool is_job_key(std::string_view name);
+// Keys of a job in place of one of a run on one GPU: lora_rank for lora. Empty where there is none.
+[[nodiscard]] std::span<const std::string_view> job_keys_for(std::string_view key_of_run);
 
 // Sets what the key names. Throws UsageError for an unknown key, with "did you mean", and for a value out of
 // range.

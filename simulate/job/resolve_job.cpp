@@ -23,7 +23,7 @@ constexpr const char* kFrameworkOfLibraries = "pytorch_ngc_2_8";
 
 constexpr auto kUsualMachines =
     std::to_array<std::pair<std::string_view, std::string_view>>({{"a100_sxm_40gb", "dgx_a100"},
-                                                                  {"a100_sxm_80gb", "dgx_a100"},
+                                                                  {"a100_sxm_80gb", "dgx_a100_80gb"},
                                                                   {"h100_sxm", "dgx_h100"},
                                                                   {"h200", "dgx_h200"},
                                                                   {"b200", "dgx_b200"},
@@ -36,7 +36,7 @@ constexpr auto kUsualMachines =
                                                                   {"h100_sxm_96gb_500w", "dgx_h100"},
                                                                   {"v100_sxm3_32gb", "dgx2"},
                                                                   {"v100_sxm3_32gb_450w", "dgx2"},
-                                                                  {"a800_sxm_80gb", "dgx_a100"}});
+                                                                  {"a800_sxm_80gb", "dgx_a100_80gb"}});
 
 MathType math_of_products(std::string_view precision) {
   if (precision == "fp16") return MathType::fp16;
@@ -221,11 +221,10 @@ std::string title_of(const ResolvedJob& r) {
   const Job& job = r.inputs.job;
   const std::string adapters =
       job.adapters.frozen() ? fmt::format(", adapters of rank {}", job.adapters.rank) : "";
-  const std::string samples = r.captured() ? fmt::format("{} {}s", job.global_batch, r.sample)
-                                           : fmt::format("{} sequence{} of {}", job.global_batch,
-                                                         job.global_batch == 1 ? "" : "s", job.sequence);
-  return fmt::format("{} on {} {}, {}, {}, {}{}", r.inputs.shape.name, job.gpus, r.gpu->title, samples,
-                     r.precision, r.inputs.stack.name, adapters);
+  const std::string length = r.captured() && job.sequence == 1 ? "" : fmt::format(" of {}", job.sequence);
+  return fmt::format("{} on {} {}, {} {}{}{}, {}, {}{}", r.inputs.shape.name, job.gpus, r.gpu->title,
+                     job.global_batch, r.captured() ? r.sample : "sequence", job.global_batch == 1 ? "" : "s",
+                     length, r.precision, r.inputs.stack.name, adapters);
 }
 
 namespace {

@@ -42,8 +42,11 @@ struct ResolvedJob {
   std::vector<KeyValue> said;  // as JobRequest::said
 
   [[nodiscard]] bool captured() const { return !sample.empty(); }
-  // The word for one of what rates count: "token", or the sample of a captured step.
-  [[nodiscard]] std::string counted() const { return captured() ? sample : "token"; }
+  // The word for one of what rates count: "token", or the sample of a captured step whose samples have no
+  // length.
+  [[nodiscard]] std::string counted() const {
+    return captured() && inputs.job.sequence == 1 ? sample : "token";
+  }
   // Memory of a GPU that a run can have.
   [[nodiscard]] Bytes usable() const { return gpu->usable_memory; }
 };

@@ -1,5 +1,6 @@
 #include "simulate/layout/layout.h"
 
+#include <cmath>
 #include <cstdlib>
 #include <limits>
 #include <optional>
@@ -120,10 +121,10 @@ class Check {
     const double together = static_cast<double>(l_.dp) * static_cast<double>(l_.micro_batch);
     if (together > static_cast<double>(j_.global_batch) || j_.global_batch % (l_.dp * l_.micro_batch) != 0)
       return wrong(
-          "global batch {} cannot be divided by dp {} x micro-batch {} = {:.0f}; the nearest that divides "
-          "is {}",
+          "global batch {} cannot be divided by dp {} x micro-batch {} = {:.0f}; expected a multiple, as "
+          "{:.0f}",
           j_.global_batch, l_.dp, l_.micro_batch, together,
-          nearest(j_.global_batch, static_cast<std::int64_t>(together)));
+          together * std::ceil(static_cast<double>(j_.global_batch) / together));
     const std::int64_t passes = micro_batches(l_, j_);
     if (l_.vp > 1 && passes % l_.pp != 0)
       return wrong(

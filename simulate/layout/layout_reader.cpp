@@ -1,11 +1,8 @@
 #include "simulate/layout/layout_reader.h"
 
-#include <utility>
-
 #include <fmt/format.h>
 
 #include "hwspecs/base/error.h"
-#include "hwspecs/base/spec_reader.h"
 #include "hwspecs/base/text_list.h"
 #include "simulate/layout/text_key.h"
 
@@ -94,23 +91,6 @@ constexpr TextKey<DecoderShape> kShapeKeys[] = {
     {"dense_layers", kSize<&DecoderShape::dense_layers>}};
 constexpr auto kShapeNames = names_of(kShapeKeys);
 
-// Runs `set` with each key of the file, whose messages then say where they are.
-template <class Set>
-void read_keys(const std::filesystem::path& file, std::span<const std::string_view> keys, Set set) {
-  const SpecTree tree = read_spec_file(file);
-  SpecNode(tree).map([&](SpecMap& m) {
-    for (const std::string_view key : keys) {
-      const auto node = m.find(key);
-      if (!node) continue;
-      try {
-        set(key, node->text());
-      } catch (const UsageError& wrong) {
-        throw SpecError(node->mark(), wrong.what());
-      }
-    }
-  });
-}
-
 }  // namespace
 
 std::span<const std::string_view> layout_keys() { return kLayoutNames; }
@@ -173,21 +153,6 @@ DecoderShape completed(DecoderShape s) {
                                  s.experts, s.expert_ffn, s.experts_per_token, s.experts));
   if (s.name.empty()) s.name = "the decoder";
   return s;
-}
-
-ParallelLayout read_layout(const std::filesystem::path& file) {
-  ParallelLayout layout;
-  read_keys(file, kLayoutNames,
-            [&](std::string_view key, const std::string& value) { set_layout(layout, key, value); });
-  return layout;
-}
-
-DecoderShape read_decoder_shape(const std::filesystem::path& file) {
-  DecoderShape shape;
-  read_keys(file, kShapeNames,
-            [&](std::string_view key, const std::string& value) { set_shape(shape, key, value); });
-  shape.name = file.stem().string();
-  return completed(shape);
 }
 
 }  // namespace tbdsim

@@ -1,7 +1,6 @@
-// Layouts, jobs and sizes of decoders as texts: of flags, of columns of a table, of a YAML file.
+// Layouts, jobs and sizes of decoders as texts: of flags, of columns of a table.
 #pragma once
 
-#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,10 +22,5 @@ void set_shape(DecoderShape& shape, std::string_view key, const std::string& val
 // Fills in what follows from the rest: heads of keys and values, their features, inner features. Throws
 // UsageError for sizes that are missing or do not go together.
 [[nodiscard]] DecoderShape completed(DecoderShape shape);
-
-// A file with keys of a layout. Throws SpecError.
-[[nodiscard]] ParallelLayout read_layout(const std::filesystem::path& file);
-// A file with keys of the sizes of a decoder. Throws SpecError or UsageError.
-[[nodiscard]] DecoderShape read_decoder_shape(const std::filesystem::path& file);
 
 }  // namespace tbdsim

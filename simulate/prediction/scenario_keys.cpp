@@ -188,6 +188,7 @@ std::int64_t count_of(std::string_view key, const std::string& text, std::int64_
 std::span<const ScenarioKey> scenario_keys() { return kKeys; }
 
 const ScenarioKey* find_scenario_key(std::string_view name) {
+  if (name == "seq_len") name = "sequence_length";  // as the flag calls it
   const auto found =
       std::find_if(kKeys.begin(), kKeys.end(), [&](const ScenarioKey& key) { return key.name == name; });
   return found == kKeys.end() ? nullptr : &*found;

@@ -20,6 +20,7 @@
 #include "hwspecs/machine_spec.h"
 #include "simulate/analysis/presets.h"
 #include "simulate/framework/framework_spec.h"
+#include "simulate/job/layout_metrics.h"
 #include "simulate/prediction/metrics.h"
 #include "simulate/workload/precision_choice.h"
 
@@ -284,6 +285,11 @@ Table list_metrics(const Catalog&) {
   for (const Metric& metric : metrics()) {
     table.rows.push_back({text_cell(metric.name), text_cell(metric.unit), text_cell(metric.description)});
   }
+  std::vector<std::string_view> of_layouts;
+  for (const LayoutMetric& metric : layout_metrics()) of_layouts.push_back(metric.metric.name);
+  table.notes = wrapped(fmt::format("Metrics of layouts on a cluster ('tbd-sim sweep --global-batch'): {}.",
+                                    fmt::join(of_layouts, ", ")),
+                        kScreenWidth);
   return table;
 }
 

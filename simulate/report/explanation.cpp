@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "costmodel/estimate.h"
+#include "costmodel/step_power.h"
 #include "hwspecs/base/quantity_text.h"
 #include "hwspecs/base/table.h"
 #include "simulate/prediction/metrics.h"
@@ -18,6 +20,7 @@ namespace tbdsim {
 namespace {
 
 constexpr std::size_t kWidth = 100;
+constexpr double kWorthSaying = 0.005;  // of the iteration
 
 Seconds time_of(const Iteration& i, std::size_t k) {
   return i.costs[k].total * static_cast<double>(i.step->kernels[k].repeat);
@@ -41,10 +44,10 @@ std::string work_step(const Prediction& p, const Iteration& i) {
     bytes += bytes_of(kernel, batch) * repeat;
   }
   return fmt::format(
-      "Work. {} (variant {}) trains on {} {}s{} in an iteration. Its {} layers become {:.0f} kernels on {}: "
+      "Work. {} (variant {}) trains on {} {}{}{} in an iteration. Its {} layers become {:.0f} kernels on {}: "
       "{} "
       "(a multiply-add is 2) and {} to and from memory.",
-      p.model->title, p.scenario.variant, i.batch, p.model->sample,
+      p.model->title, p.scenario.variant, i.batch, p.model->sample, i.batch == 1 ? "" : "s",
       i.bucket.length == 0 ? "" : fmt::format(" of length {}", i.bucket.length), i.step->layers.size(),
       kernels, p.framework->title, to_text(flops), to_text(bytes));
 }
@@ -86,7 +89,21 @@ std::string kernel_step(const Prediction& p, const Iteration& i) {
       kPercent * (cost.factor() - 1));
 }
 
-std::string sum_step(const Iteration& i) {
+// Time by which the board's power lengthens products and convolutions on tensor cores.
+Seconds held_by_power(const Prediction& p, const Iteration& i) {
+  if (!power_limits(*p.precision)) return {};
+  const auto batch = static_cast<double>(i.batch);
+  const std::vector<KernelCost> free = estimate(*i.step, batch, *p.calibration, p.factors);
+  Seconds held;
+  for (std::size_t k = 0; k < free.size(); ++k) {
+    const Kernel& kernel = i.step->kernels[k];
+    if (power_of_product(kernel, batch, *p.calibration, free[k]) && i.costs[k].algorithm == free[k].algorithm)
+      held += (i.costs[k].total - free[k].total) * static_cast<double>(kernel.repeat);
+  }
+  return held;
+}
+
+std::string sum_step(const Prediction& p, const Iteration& i) {
   std::array<Seconds, kBoundNames.size()> by_bound{};
   for (std::size_t k = 0; k < i.costs.size(); ++k)
     by_bound[static_cast<std::size_t>(i.costs[k].bound)] += time_of(i, k);
@@ -100,8 +117,14 @@ std::string sum_step(const Iteration& i) {
       sources += fmt::format("{}{:.0f} % {}", sources.empty() ? "" : ", ", kPercent * shares[s],
                              kProvenanceNames[s]);
   }
-  return fmt::format("Sum. All kernels and copies together: {}. Of the iteration their times are {}.", parts,
-                     sources);
+  const Seconds held = held_by_power(p, i);
+  const std::string power =
+      held < i.time() * kWorthSaying
+          ? ""
+          : fmt::format(" The board's {} hold its tensor cores back: products take {} more.",
+                        to_text(p.gpu->tdp), to_text(held));
+  return fmt::format("Sum. All kernels and copies together: {}.{} Of the iteration their times are {}.",
+                     parts, power, sources);
 }
 
 // The part of the input that takes longest for the samples of an iteration: storage, copies to the GPU or the
@@ -194,7 +217,7 @@ std::vector<std::string> explanation(const Prediction& p) {
   const Iteration& i = p.typical();
   std::vector<std::string> lines;
   int number = 0;
-  for (const std::string& step : {work_step(p, i), kernel_step(p, i), sum_step(i), clock_step(p, i),
+  for (const std::string& step : {work_step(p, i), kernel_step(p, i), sum_step(p, i), clock_step(p, i),
                                   throughput_step(p), utilization_step(p), memory_step(p)}) {
     for (const std::string& line : wrapped(fmt::format("{}. {}", ++number, step), kWidth))
       lines.push_back(line);

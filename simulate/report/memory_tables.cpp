@@ -101,8 +101,8 @@ std::string verdict(const Prediction& p) {
     return fmt::format("fits into {}; {} are left.", memory_text(size, p.gpu->memory_size),
                        to_text(size - p.memory.needed()));
   const std::int64_t largest = p.largest_batch();
-  const std::string fitting =
-      largest == 0 ? "not even one sample fits" : fmt::format("the largest batch that fits is {}", largest);
+  const std::string fitting = largest == 0 ? "not even one sample fits (--remedies: what would help)"
+                                           : fmt::format("the largest batch that fits is {}", largest);
   const std::string fragments =
       p.memory.fragments > Bytes() ? fmt::format(", with {} of fragments", to_text(p.memory.fragments)) : "";
   return fmt::format("does not fit into {}: {} are missing{}; {}.", memory_text(size, p.gpu->memory_size),

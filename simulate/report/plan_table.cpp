@@ -190,9 +190,39 @@ void add_memory(Table& table, const RankMemory& m, const std::string& where) {
                           none_cell()});
 }
 
+// The fastest layout of each band of memory, of a front that is fastest first: a band ends a tenth below
+// where it begins.
+std::vector<LayoutPrediction> spread(const std::vector<LayoutPrediction>& front) {
+  constexpr double kBand = 0.9;
+  std::vector<LayoutPrediction> kept;
+  double last = -1;
+  for (const LayoutPrediction& p : front) {
+    const double band = std::floor(std::log(p.most.device / front[0].most.device) / std::log(kBand));
+    if (band > last) kept.push_back(p);
+    last = band;
+  }
+  return kept;
+}
+
+void add_notes_of_columns(std::vector<std::string>& notes, const ResolvedJob& job) {
+  add_lines(
+      notes,
+      fmt::format(
+          "+- %: 80 % of measured steps are expected within; comm.: exposed collectives and sends; bubble: "
+          "stages wait for one another; again: recomputation; each in % of the step. GiB: memory of the "
+          "fullest "
+          "GPU as nvidia-smi shows it; free: what it has more. USD/G{0}: rent of all GPUs for 10^9 {0}s, on "
+          "demand.",
+          job.counted()));
+  if (!job.gpu->price_per_hour)
+    add_lines(notes, fmt::format("No rent of {} is known; --set gpu.price_per_hour='0.50 USD/h' shows the "
+                                 "cost at one.",
+                                 job.gpu->name));
+}
+
 }  // namespace
 
-std::vector<Table> plan_tables(const Plan& plan, const ResolvedJob& job) {
+std::vector<Table> plan_tables(const Plan& plan, const ResolvedJob& job, bool whole_front) {
   Table best;
   best.name = "layouts";
   best.preface = {title_of(job), fmt::format("{} legal layouts, {} fit", plan.searched, plan.fitting)};
@@ -203,15 +233,7 @@ std::vector<Table> plan_tables(const Plan& plan, const ResolvedJob& job) {
     add_lines(best.notes, "No layout fits; this one lacks least.");
   }
   add_assumptions(best, job);
-  add_lines(
-      best.notes,
-      fmt::format(
-          "+- %: 80 % of measured steps are expected within; comm.: exposed collectives and sends; bubble: "
-          "stages wait for one another; again: recomputation; each in % of the step. GiB: memory of the "
-          "fullest "
-          "GPU as nvidia-smi shows it; free: what it has more. USD/G{0}: rent of all GPUs for 10^9 {0}s, on "
-          "demand.",
-          job.counted()));
+  add_notes_of_columns(best.notes, job);
   const auto is_full = [&](const LayoutPrediction& p) {
     return gib_text(std::max(job.usable() - p.most.device, Bytes(0))) == gib_text(Bytes(0));
   };
@@ -230,7 +252,12 @@ std::vector<Table> plan_tables(const Plan& plan, const ResolvedJob& job) {
     front.name = "layouts";
     front.preface = {"", "Less memory costs time: no other layout is as fast with as little"};
     front.columns = columns_of(job);
-    for (const LayoutPrediction& p : plan.pareto) front.rows.push_back(row_of("front", p, job));
+    for (const LayoutPrediction& p : whole_front ? plan.pareto : spread(plan.pareto))
+      front.rows.push_back(row_of("front", p, job));
+    if (front.rows.size() < plan.pareto.size())
+      add_lines(front.notes, fmt::format("The fastest of each tenth of memory; --format json or csv has all "
+                                         "{}.",
+                                         plan.pareto.size()));
     tables.push_back(std::move(front));
   }
   return tables;
@@ -321,11 +348,13 @@ Table changed_table(const JobPrediction& before, const JobPrediction& after, con
   for (const LayoutMetric& metric : layout_metrics()) {
     const std::optional<double> was = metric.value(before), is = metric.value(after);
     // Keys of the searched layout stand above the table.
-    if (!was || !is || metric.metric.name.starts_with("layout_")) continue;
-    const std::string unit(metric.metric.unit);
-    const Cell change = *was != 0 ? signed_percent_cell(*is / *was - 1) : none_cell();
-    table.rows.push_back({text_cell(metric.metric.name), number_cell(*was, metric_text(*was, unit)),
-                          number_cell(*is, metric_text(*is, unit)), change});
+    if ((!was && !is) || metric.metric.name.starts_with("layout_")) continue;
+    const auto cell = [&](const std::optional<double>& value) {
+      return value ? number_cell(*value, metric_text(*value, std::string(metric.metric.unit))) : none_cell();
+    };
+    const bool change = was && is && *was != 0;
+    table.rows.push_back({text_cell(metric.metric.name), cell(was), cell(is),
+                          change ? signed_percent_cell(*is / *was - 1) : none_cell()});
   }
   add_assumptions(table, *before.job);
   if (!after.fits()) table.notes.push_back("After the changes it does not fit into the memory of a GPU.");

@@ -14,7 +14,9 @@
 namespace tbdsim {
 
 // The best layouts, why the first beats the second, and the front of time against memory; what was assumed.
-[[nodiscard]] std::vector<Table> plan_tables(const Plan& plan, const ResolvedJob& job);
+// Without `whole_front` the front has the fastest layout of each tenth of memory.
+[[nodiscard]] std::vector<Table> plan_tables(const Plan& plan, const ResolvedJob& job,
+                                             bool whole_front = false);
 
 // One layout: parts of the step, memory of the first and the last stage; communication by dimension.
 [[nodiscard]] std::vector<Table> layout_tables(const JobPrediction& prediction);

@@ -96,11 +96,21 @@ std::string loader_text(const Prediction& p) {
                      loader.is_shared ? "of a machine" : "for each GPU", each, more);
 }
 
+// True where the scenario names a data set whose samples take a known time to decode, and none is decoded.
+bool leaves_out_decoding(const Prediction& p) {
+  return !p.scenario.dataset.empty() && p.dataset->decode_time && p.loader.sample_time == Seconds(0);
+}
+
 // Notes on the loaders, where the scenarios say something of them.
 std::vector<std::string> input_notes(std::span<const Prediction> predictions) {
   std::vector<std::string> notes;
   for (const Prediction& p : predictions) {
-    if (says_input(p)) notes.push_back(fmt::format("Samples, on {}: {}.", p.framework->name, loader_text(p)));
+    if (says_input(p))
+      notes.push_back(fmt::format("Samples, on {}: {}.", p.framework->name, loader_text(p)));
+    else if (leaves_out_decoding(p))
+      notes.push_back(
+          fmt::format("Samples, on {}: made up on the GPU; --input real decodes those of {}, {} each.",
+                      p.framework->name, p.dataset->name, to_text(*p.dataset->decode_time)));
   }
   return notes;
 }
@@ -195,7 +205,7 @@ std::vector<std::string> fit_notes(std::span<const Prediction> predictions, std:
     const std::int64_t length = p.iterations[p.largest].bucket.length;
     const std::string of_length = length == 0 ? "" : fmt::format(", of length {}", length);
     const std::string fitting = largest == 0
-                                    ? "no batch fits"
+                                    ? "no batch fits ('tbd-sim memory --remedies' says what would help)"
                                     : fmt::format("the largest batch that fits is {}{}", largest, of_length);
     notes.push_back(fmt::format("! {} on {} needs {} of {}: {}; its throughput is hypothetical",
                                 p.model->name, p.framework->name, to_text(p.memory.total()),

@@ -68,7 +68,31 @@ bool beats(const std::vector<double>& a, const std::vector<double>& b) {
   return true;
 }
 
+template <class... Q>
+std::optional<double> first_of(const std::string& text) {
+  std::optional<double> value;
+  ((value = value ? value : si_of<Q>(text)), ...);
+  return value;
+}
+
+// True where the axis is one of `names`.
+bool is_among(const std::vector<std::string>& names, const SweepAxis& axis) {
+  return std::find(names.begin(), names.end(), axis.key()) != names.end();
+}
+
 }  // namespace
+
+bool is_relative(const std::string& value) { return value.ends_with('%') || value.starts_with('x'); }
+
+std::optional<double> number_of_axis(const std::string& value) {
+  if (value.ends_with('%')) {
+    const auto more = ratio_of(value.starts_with('+') ? value.substr(1) : value);
+    return more ? std::optional(1 + *more) : std::nullopt;
+  }
+  if (const auto number = parse_number(value.starts_with('x') ? value.substr(1) : value)) return number;
+  return first_of<BytesPerSecond, Bytes, Seconds, Hertz, FlopsPerSecond, Watts, Dollars, DollarsPerSecond>(
+      value);
+}
 
 MetricBound parse_bound(const std::string& text, FindMetric find) {
   const std::size_t sign = text.find_first_of("<>");
@@ -105,9 +129,9 @@ SweepRow row_of(const Sweep& sweep, const SweepPoint& point, const Choosing& cho
       return left_out("not within the bound of " + std::string(bound.metric->name));
   }
   for (std::size_t a = 0; a < sweep.axes.size(); ++a) {
-    const auto& per = choosing.per;
-    if (std::find(per.begin(), per.end(), sweep.axes[a].key()) != per.end())
-      row.group += point.values[a] + '\n';
+    if (is_among(choosing.per, sweep.axes[a])) row.group += point.values[a] + '\n';
+    if (is_among(choosing.axes, sweep.axes[a]))
+      row.values.push_back(-number_of_axis(point.values[a]).value());
   }
   row.line = row_line(sweep, point, format);
   return row;

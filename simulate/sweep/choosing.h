@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,7 +17,7 @@ struct SweepRow {
   std::string line;            // empty: the point is not to be chosen
   std::string why_not;         // in that case: "out of memory"
   std::string group;           // values of the axes of Choosing::per
-  std::vector<double> values;  // of the metrics of Choosing::by, negated where less is better
+  std::vector<double> values;  // of Choosing::by and Choosing::axes, negated where less is better
 };
 
 // A bound of a metric: "throughput>=1000".
@@ -31,10 +32,17 @@ using FindMetric = const Metric& (*)(const std::string& name);
 // From "throughput>=1000" or "epoch_time<=2 h"; a number without a unit is in SI units. Throws UsageError.
 [[nodiscard]] MetricBound parse_bound(const std::string& text, FindMetric find = find_metric);
 
+// True for a change of what a file has, "+10%" or "x2".
+[[nodiscard]] bool is_relative(const std::string& value);
+// The number that a value of an axis is, in SI units or times what a file has: of "132", "5 TB/s", "+10%"
+// (1.1), "x2"; none of a name.
+[[nodiscard]] std::optional<double> number_of_axis(const std::string& value);
+
 // How points are chosen from those that fit into memory and are within the bounds: all, the best of each
 // group, or the Pareto front of each group (the points that no other beats in every metric).
 struct Choosing {
   std::vector<const Metric*> by;  // one: the best; several: the Pareto front; none: all
+  std::vector<std::string> axes;  // of numbers, of which the Pareto front wants less: what hardware has
   std::vector<std::string> per;   // axes: a choice for each combination of their values
   std::vector<MetricBound> bounds;
 

@@ -78,14 +78,37 @@ std::vector<SweepAxis> ordered(const SweepOptions& options) {
   return axes;
 }
 
+// The axis of that name if all its values are numbers that can be compared; null otherwise.
+const SweepAxis* axis_of_numbers(const Sweep& sweep, const std::string& name) {
+  for (const SweepAxis& axis : sweep.axes) {
+    if (axis.key() != name) continue;
+    const std::vector<std::string> ends = axis.ends();
+    const auto is_number = [&](const std::string& value) {
+      return number_of_axis(value).has_value() && is_relative(value) == is_relative(ends.front());
+    };
+    return std::all_of(ends.begin(), ends.end(), is_number) ? &axis : nullptr;
+  }
+  return nullptr;
+}
+
 Choosing choosing_of(const SweepOptions& options, const Sweep& sweep) {
   if (!options.best.empty() && !options.pareto.empty())
     throw UsageError("best and pareto are both given; expected one of them");
   const FindMetric find = finder_for(sweep.of_layouts);
-  Choosing choosing{.by = metrics_of(options.pareto, find), .per = {}, .bounds = {}};
+  Choosing choosing{.by = {}, .axes = {}, .per = {}, .bounds = {}};
+  const std::vector<std::string> front =
+      options.pareto.empty() ? std::vector<std::string>{} : list_of(options.pareto);
+  for (const std::string& name : front) {
+    if (const SweepAxis* axis = axis_of_numbers(sweep, name))
+      choosing.axes.push_back(axis->key());
+    else
+      choosing.by.push_back(&find(name));
+  }
   if (!options.best.empty()) choosing.by = {&find(options.best)};
-  if (!options.pareto.empty() && choosing.by.size() < 2)
-    throw UsageError("pareto: expected two metrics or more, as throughput,memory_total,price");
+  if (!options.pareto.empty() && (choosing.by.empty() || choosing.by.size() + choosing.axes.size() < 2))
+    throw UsageError(
+        "pareto: expected two metrics or more, as throughput,memory_total,price, or a metric and "
+        "axes of numbers");
   for (const std::string& bound : options.where) choosing.bounds.push_back(parse_bound(bound, find));
   if (options.per.empty()) return choosing;
   if (choosing.by.empty())

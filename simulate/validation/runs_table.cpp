@@ -5,6 +5,7 @@
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/number.h"
 #include "hwspecs/base/quantity_text.h"
+#include "hwspecs/base/required_columns.h"
 #include "hwspecs/base/suggest.h"
 #include "hwspecs/base/table.h"
 #include "simulate/analysis/allocator_replay.h"
@@ -22,6 +23,9 @@ namespace {
 constexpr double kMemoryIntervalFactor = 1.07;
 
 constexpr std::string_view kCategoryPrefix = "memory:";
+constexpr std::string_view kColumnsOfRuns[] = {"gpu",           "framework", "precision", "model",  "variant",
+                                               "batch_per_gpu", "gpus",      "machines",  "metric", "unit"};
+
 // Memory by category hardly depends on the GPU: rows with the GPU "not stated" are predicted on a
 // stand-in.
 constexpr std::string_view kGpuNotStated = "not stated";
@@ -201,7 +205,7 @@ RowPrediction value_of(const Prediction& p, const std::string& metric, const std
 }  // namespace
 
 RunColumns::RunColumns(const CsvReader& reader)
-    : gpu(reader.column("gpu")),
+    : gpu((require_columns(reader, kColumnsOfRuns), reader.column("gpu"))),
       framework(reader.column("framework")),
       precision(reader.column("precision")),
       model(reader.column("model")),

@@ -17,7 +17,7 @@ namespace tbdsim {
 
 // Indices of the columns that describe a run. All but the optional ones must be there.
 struct RunColumns {
-  explicit RunColumns(const CsvReader& reader);  // throws SpecError naming a missing column
+  explicit RunColumns(const CsvReader& reader);  // throws SpecError naming the missing columns
 
   std::size_t gpu, framework, precision, model, variant, batch_per_gpu, gpus, machines, metric, unit;
   std::optional<std::size_t> version;         // of the framework

@@ -1,12 +1,14 @@
 #include "simulate/validation/validate_runs.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <optional>
 #include <tuple>
 
 #include "hwspecs/base/number.h"
+#include "hwspecs/base/required_columns.h"
 #include "hwspecs/base/statistics.h"
 #include "hwspecs/base/suggest.h"
 #include "simulate/prediction/predict.h"
@@ -102,7 +104,8 @@ using Configurations = std::map<ConfigurationKey, Configuration>;
 // Columns of one table that validation reads beside those of a prediction.
 struct ValidationColumns {
   ValidationColumns(const CsvReader& reader, const std::string& by)
-      : value(reader.column("value")),
+      : value((require_columns(reader, std::array<std::string_view, 4>{"value", "use", "split", by}),
+               reader.column("value"))),
         use(reader.column("use")),
         split(reader.column("split")),
         group(reader.column(by)) {

@@ -88,6 +88,28 @@ TEST_F(FitCommandTest, AProfileThatPredictsWhatWasMeasured) {
 }
 
 // A fit of some families without the card keeps what the file says of the card: others were measured on it.
+// Records of products of one card: all else is as the profile of its architecture has it, which the output
+// says.
+TEST_F(FitCommandTest, FamiliesWithoutRecordsAreThoseOfTheArchitecture) {
+  std::vector<Record> own;
+  for (const Record& record : records_) {
+    if (record.gpu == "titanxp") own.push_back(record);
+  }
+  const test::CliResult result = test::calibrate({"fit", write(own), "-o", path("mine.yaml")});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("measured, 1 blocks ("));
+  EXPECT_THAT(result.out, HasSubstr("Without records, as profile pascal has them: "));
+  const Profile fitted = profile(path("mine.yaml"));
+  const Profile pascal = profile((catalog_.find(Kind::profile, "pascal")).string());
+  for (std::size_t i = 0; i < kFamilyCount; ++i) {
+    if (i == index_of_family<GemmFamily>()) continue;
+    EXPECT_EQ(fitted.families[i].size(), pascal.families[i].size()) << kFamilyNames[i];
+    for (const ProfileBlock& block : fitted.families[i]) EXPECT_FALSE(block.own) << kFamilyNames[i];
+  }
+  EXPECT_EQ(fitted.families[index_of_family<GemmFamily>()].size(), 1U);
+  EXPECT_TRUE(gemm_block(fitted).own);
+}
+
 TEST_F(FitCommandTest, FamiliesWithoutTheCardKeepTitleAndBoardPower) {
   const std::string file = write(records_);
   ASSERT_EQ(test::calibrate({"fit", file, "--gpu", "titanxp", "-o", path("p.yaml")}).exit_code, 0);

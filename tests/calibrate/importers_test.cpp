@@ -289,6 +289,9 @@ TEST_F(Importers, OwnRecordsPassThrough) {
 }
 
 TEST_F(Importers, HeadersTellTheTables) {
+  // A table of one's own is not taken for the published one that is nearest.
+  EXPECT_EQ(error_of("gpu,precision,op,phase,m,n,k,time_s\n"),
+            "t.csv:1:1: columns 'generation', 'layout', 'cache', 'source' are missing");
   EXPECT_EQ(error_of("gpu,mode,cuda,precision,M,N,K,transA,transB,source\n"),
             "t.csv:1:1: the columns are those of no known table; nearest is deepbench (cuBLAS matrix "
             "products), which also has: time_ms");

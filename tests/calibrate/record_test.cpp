@@ -124,6 +124,8 @@ TEST(Record, AcceptsColumnsInAnyOrderAndLeavesOptionalOnesEmpty) {
 TEST(Record, NamesAMissingColumn) {
   EXPECT_EQ(error_of("gpu,generation,precision,op,phase,layout,cache,source\n"),
             "r.csv:1:1: column 'time_s' is missing");
+  EXPECT_EQ(error_of("gpu,generation,precision,op,phase,m,n,k,time_s\n"),
+            "r.csv:1:1: columns 'layout', 'cache', 'source' are missing");
 }
 
 TEST(Record, SuspectsAColumnInAnotherUnit) {

@@ -1,4 +1,5 @@
 // Layouts of captured steps, arithmetic in four bits, exchanges of experts, and what would make a layout fit.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "hwspecs/base/error.h"
@@ -139,6 +140,16 @@ TEST(CapturedPlan, SearchesDdpAndFsdp) {
   EXPECT_THAT(result.out, AllOf(HasSubstr("512 images, amp, pytorch"), HasSubstr("dp 16 mbs 32 "),
                                 HasSubstr("zero 3 over 8"), HasSubstr("18 legal layouts")));
   EXPECT_THAT(result.out, AllOf(HasSubstr("images/s"), HasSubstr("USD/Gimage"), Not(HasSubstr("token"))));
+}
+
+// Sequences have a length: what is counted, and paid for, are tokens.
+TEST_F(LayoutsTest, RatesOfCapturedSequencesAreOfTokens) {
+  const ResolvedJob job = resolve_job(request(kLlama, "h100_sxm", {{"dp", "8"}}), specs_);
+  ASSERT_GT(job.inputs.job.sequence, 1);
+  EXPECT_EQ(job.counted(), "token");
+  EXPECT_THAT(title_of(job), HasSubstr(fmt::format("64 sequences of {},", job.inputs.job.sequence)));
+  const LayoutPrediction p = captured({{"dp", "8"}});
+  EXPECT_NEAR(p.tokens_per_second * p.step.si(), 64.0 * static_cast<double>(job.inputs.job.sequence), 1e-3);
 }
 
 TEST_F(LayoutsTest, FourBitsAreFasterWhereThereAreSuchTensorCores) {

@@ -172,6 +172,7 @@ TEST(Cli, FileHoldsWhatTheScreenWouldShow) {
   const test::TempDir directory;
   const std::string file = (directory.path() / "out.txt").string();
   const CliResult screen = test::run({"list", "metrics"});
+  EXPECT_THAT(screen.out, HasSubstr("step_time, tokens_per_second,"));  // of layouts
   EXPECT_EQ(test::run({"list", "metrics", "-o", file}).out, "");
   std::ifstream in(file);
   std::stringstream text;

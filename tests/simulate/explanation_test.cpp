@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "simulate/analysis/whatif.h"
 #include "simulate/prediction/predict.h"
 #include "tests/simulate/toy_world.h"
 #include "tests/support/cli.h"
@@ -37,6 +38,20 @@ TEST(Explanation, OfTheToyWorld) {
   EXPECT_THAT(text, HasSubstr("4.09 us active and 8.15 us idle make 12.24 us for the iteration."));
   EXPECT_THAT(text, HasSubstr("10 images in 12.24 us are 816993 images/s."));
   EXPECT_THAT(text, HasSubstr("GPU: 4.09 us active of 12.24 us are 33.4 %"));
+}
+
+// A board of half the power has products on tensor cores that take longer; arithmetic in fp32 does not.
+TEST(Explanation, SaysWhatThePowerTakes) {
+  const auto text_of = [](const char* precision, const char* tdp) {
+    SpecCache specs = test::source_specs();
+    const Scenario scenario{
+        .model = "bert_base", .framework = "pytorch", .gpu = "h100_sxm", .batch = 32, .precision = precision};
+    return joined_lines(explanation(predict_changed(scenario, {parse_change(tdp)}, specs)));
+  };
+  EXPECT_THAT(text_of("bf16", "gpu.tdp=350 W"),
+              HasSubstr("The board's 350 W hold its tensor cores back: products take"));
+  EXPECT_THAT(text_of("bf16", "gpu.tdp=7 kW"), testing::Not(HasSubstr("hold its tensor cores back")));
+  EXPECT_THAT(text_of("fp32", "gpu.tdp=350 W"), testing::Not(HasSubstr("hold its tensor cores back")));
 }
 
 TEST(Explanation, IsOfOnePredictionInWords) {

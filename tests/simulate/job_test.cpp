@@ -61,6 +61,7 @@ TEST_F(JobTest, SaysWhatItAssumed) {
 TEST_F(JobTest, UsualMachineIsThatOfTheCard) {
   for (const char* name : {"h100_sxm", "NVIDIA H100 SXM5 80 GB", "H100-SXM5-80GB"})
     EXPECT_EQ(resolve_job(request({{"gpu", name}}), specs_).machine, "dgx_h100") << name;
+  EXPECT_EQ(resolve_job(request({{"gpu", "a100_sxm_80gb"}}), specs_).machine, "dgx_a100_80gb");
   const std::string path = std::string(TBDSIM_SOURCE_DIR) + "/hwspecs/gpus/h800_sxm.yaml";
   EXPECT_EQ(resolve_job(request({{"gpu", path}}), specs_).machine, "dgx_h100");
 }
@@ -80,8 +81,40 @@ TEST_F(JobTest, TablesSayWhatNoFreeMemoryMeans) {
   EXPECT_THAT(notes_with(0.06), Not(HasSubstr("With 0.0 free")));
 }
 
+// Tenths of the memory begin at 80, 72, 64.8, 58.3, 52.5 GiB: 79 is in the first, 50 in the fifth.
+TEST_F(JobTest, TheFrontHasTheFastestOfEachTenthOfMemory) {
+  const ResolvedJob job = resolve_job(request({{"dp", "64"}}), specs_);
+  LayoutPrediction layout = predict({{"dp", "64"}});
+  Plan plan;
+  plan.best.push_back(layout);
+  for (const double gib : {80.0, 79.0, 70.0, 50.0}) {
+    layout.most.device = Bytes(gib * (1 << 30));
+    plan.pareto.push_back(layout);
+  }
+  const auto gib_of = [&](bool whole) {
+    std::vector<std::string> texts;
+    const std::vector<Table> tables = plan_tables(plan, job, whole);
+    for (const auto& row : tables.at(1).rows) texts.push_back(row[11].text);
+    return texts;
+  };
+  EXPECT_THAT(gib_of(false), testing::ElementsAre("80.0", "70.0", "50.0"));
+  EXPECT_THAT(gib_of(true), testing::ElementsAre("80.0", "79.0", "70.0", "50.0"));
+}
+
+// Two cards at 0.5 USD an hour; their file has no rent.
+TEST(PlanCommand, SaysTheCostOfACardWithoutARent) {
+  const std::vector<std::string> command{"plan", "llama3_8b",      "--gpu", "rtx4090",     "--gpus",
+                                         "2",    "--global-batch", "16",    "--lora-rank", "16"};
+  EXPECT_THAT(test::run(command).out, HasSubstr("No rent of rtx4090 is known; --set gpu.price_per_hour="));
+  std::vector<std::string> rented = command;
+  rented.insert(rented.end(), {"--set", "gpu.price_per_hour=0.5 USD/h", "--format", "csv"});
+  EXPECT_THAT(test::run(rented).out, HasSubstr("rent,,0.0002777777777777778,"));
+}
+
 TEST_F(JobTest, KeysAreReadStrictly) {
   JobRequest r;
+  EXPECT_EQ(test::message_of<UsageError>([&] { set_job(r, "batch", "8"); }),
+            "'batch' is no key of a job; expected global_batch or micro_batch");
   EXPECT_EQ(test::message_of<UsageError>([&] { set_job(r, "globl_batch", "8"); }),
             "'globl_batch' is no key of a job; did you mean 'global_batch'?");
   EXPECT_EQ(test::message_of<UsageError>([&] { set_job(r, "expert_imbalance", "0.5"); }),

@@ -5,9 +5,12 @@
 #include <gmock/gmock.h>
 
 #include "hwspecs/base/error.h"
+#include "simulate/analysis/sensitivity.h"
+#include "simulate/analysis/whatif.h"
 #include "simulate/prediction/predict.h"
 #include "simulate/prediction/utilization.h"
 #include "simulate/report/explanation.h"
+#include "simulate/report/prediction_notes.h"
 #include "tests/simulate/toy_world.h"
 #include "tests/support/cli.h"
 
@@ -66,6 +69,33 @@ TEST(Loader, WorkersInsteadOfTheFrameworks) {
   EXPECT_NEAR(time_of(toy.slow({.workers = 10})), kSlow, kTolerance);
   EXPECT_NEAR(time_of(toy.slow({.sample_time = kMicrosecond * 4.0})), 20e-6, kTolerance);
   EXPECT_NEAR(time_of(toy.slow({.workers = 1, .sample_time = kMicrosecond * 3.0})), 30e-6, kTolerance);
+}
+
+// Decoding takes 50 us, training 12.24: with samples at no cost 10 / 12.24 us remain, and a per cent of the
+// decoding's time is one of the throughput's.
+TEST(Loader, WhatWouldHelpNamesTheSamples) {
+  Toy toy;
+  const Prediction p = toy.slow({});
+  const std::vector<UpperBound> bounds = upper_bounds(p);
+  ASSERT_EQ(bounds.size(), 5u);
+  EXPECT_EQ(bounds[3].name, "samples at no cost");
+  EXPECT_NEAR(bounds[3].throughput, 10 / kSlow, 1);
+  EXPECT_EQ(bounds[4].name, "all four");
+  EXPECT_NEAR(bounds[0].throughput, 10 / 50e-6, 1e-3);
+  const Sensitivity most = sensitivities(p.scenario, p, toy.specs).front();
+  EXPECT_EQ(most.key, "dataset.decode_time");
+  EXPECT_NEAR(most.elasticity, -1, 1e-6);
+}
+
+// A data set that was named, and whose samples are not decoded.
+TEST(Loader, SaysThatNoSampleIsDecoded) {
+  Toy toy;
+  const Prediction p = toy.made_up({});
+  const std::vector<std::string> notes = prediction_notes(std::span(&p, 1), 200);
+  EXPECT_THAT(notes, testing::Contains(HasSubstr("made up on the GPU; --input real decodes those of")));
+  const Prediction decoded = toy.slow({});
+  EXPECT_THAT(prediction_notes(std::span(&decoded, 1), 200),
+              testing::Not(testing::Contains(HasSubstr("made up on the GPU"))));
 }
 
 TEST(Loader, SyntheticInputIsNotDecoded) {

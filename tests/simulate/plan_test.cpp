@@ -49,8 +49,12 @@ TEST(Layout, SaysWhatDoesNotDivideAndWhatWould) {
   EXPECT_EQ(complaint({.pp = 6}, s, job),
             "llama3_8b 32 layers cannot be divided by pp 6 x vp 1 = 6; the nearest that divides is 4, or "
             "uneven true");
-  EXPECT_THAT(complaint({.micro_batch = 7}, s, job),
-              HasSubstr("global batch 96 cannot be divided by dp 48 x micro-batch 7 = 336"));
+  EXPECT_THAT(
+      complaint({.micro_batch = 7}, s, job),
+      HasSubstr(
+          "global batch 96 cannot be divided by dp 48 x micro-batch 7 = 336; expected a multiple, as 336"));
+  EXPECT_THAT(complaint({.micro_batch = 5}, s, {.gpus = 4, .global_batch = 63, .sequence = 8192}),
+              HasSubstr("dp 4 x micro-batch 5 = 20; expected a multiple, as 80"));
   EXPECT_EQ(complaint({.tp = 5}, s, job),
             "tp 5 x pp 1 x cp 1 = 5 ranks do not divide 48 GPUs; the nearest that divides is 4");
   EXPECT_EQ(complaint({.dp = 48, .tp = 2}, s, job),

@@ -190,6 +190,20 @@ TEST(ReportCommand, WritesOneFile) {
   EXPECT_TRUE(first == read_file(file, kMost)) << "a failure touched the file";
 }
 
+// A Quadro P4000 has no bf16: nobody asked for it, and the page compares with a GPU that has.
+TEST(ReportCommand, ComparesWithAGpuThatHasThePrecision) {
+  if (!std::filesystem::exists(TBDSIM_SOURCE_DIR "/simulate/report/html/assets/plotly.min.js.gz"))
+    GTEST_SKIP() << "Plotly is not installed";
+  const test::TempDir directory;
+  const std::string file = (directory.path() / "report.html").string();
+  const test::CliResult result =
+      test::run({"report", "--gpu", "h100_sxm", "--model", "bert_base", "--framework", "pytorch",
+                 "--precision", "bf16_pure", "--batch", "4", "-o", file});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  constexpr std::uintmax_t kMost = 6'000'000;
+  EXPECT_THAT(read_file(file, kMost), HasSubstr("NVIDIA A100 SXM4 80 GB"));
+}
+
 TEST(ReportCommand, OfTheWholeCatalogueIsSmallEnoughToSend) {
   if (!std::filesystem::exists(TBDSIM_SOURCE_DIR "/simulate/report/html/assets/plotly.min.js.gz"))
     GTEST_SKIP() << "Plotly is not installed";

@@ -48,6 +48,14 @@ TEST(PredictRow, ThroughputInTheModelsUnit) {
   }
 }
 
+TEST(PredictRow, NamesEveryColumnThatIsMissing) {
+  std::istringstream in("gpu,framework,model,batch_per_gpu,metric,unit,value\n");
+  const CsvReader reader(in, "runs.csv");
+  EXPECT_THAT([&] { RunColumns{reader}; },
+              ThrowsMessage<SpecError>(
+                  "runs.csv:1:1: columns 'precision', 'variant', 'gpus', 'machines' are missing"));
+}
+
 // Two workers of 40 ms decode 50 images a second. The columns of the input may be empty or away.
 TEST(PredictRow, InputOfARow) {
   const auto with_input = [](const std::string& source, const std::string& workers, const std::string& time) {

@@ -192,6 +192,23 @@ TEST(Sweep, BestAndParetoFitAndAreNotBeaten) {
   EXPECT_THAT(cheapest[1], testing::StartsWith("resnet50,mxnet,titanxp,16,"));
 }
 
+// A single-precision run does not feel the board's power, but every SM: of each number of SMs the front has
+// the least power.
+TEST(Sweep, ParetoWantsLessOfAnAxis) {
+  const auto front = [](const char* sms, const char* of) {
+    return test::run({"sweep", "--model", "resnet50", "--framework", "mxnet", "--gpu", "titanxp", "--batch",
+                      "8", "--set", "gpu.tdp=250W,200W", "--set", sms, "--pareto", of, "--metrics",
+                      "throughput"});
+  };
+  const auto rows = lines_of(front("gpu.sm_count=30,20", "throughput,gpu.sm_count,gpu.tdp").out);
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_THAT(rows[1], HasSubstr(",200W,30,"));
+  EXPECT_THAT(rows[2], HasSubstr(",200W,20,"));
+  // x1 and 20 cannot be compared, names are no numbers.
+  EXPECT_THAT(front("gpu.sm_count=x1,20", "throughput,gpu.sm_count").err, HasSubstr("unknown metric"));
+  EXPECT_THAT(front("gpu.sm_count=20", "throughput,gpu").err, HasSubstr("unknown metric 'gpu'"));
+}
+
 TEST(Sweep, ShardsAreTheWholeInParts) {
   const std::string whole = test::run(small_with({"--format", "jsonl"})).out;
   std::string parts;

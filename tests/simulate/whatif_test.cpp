@@ -121,6 +121,26 @@ TEST(WhatIf, ChangesAreKeptInYaml) {
               HasSubstr("bad.yaml:1:1: key 'set' is missing; is 'sets' meant to be it?"));
 }
 
+// A length goes by the name of its flag, too.
+TEST(WhatIf, TakesTheNameOfTheFlagOfALength) {
+  SpecCache specs = test::source_specs();
+  const Scenario scenario{.model = "bert_base", .framework = "pytorch", .gpu = "t4", .batch = 8};
+  EXPECT_EQ(throughput(scenario, {"seq_len=128"}, specs),
+            throughput(scenario, {"sequence_length=128"}, specs));
+  EXPECT_NE(throughput(scenario, {"seq_len=128"}, specs), throughput(scenario, {}, specs));
+}
+
+// Sharded models are layouts of `plan`.
+TEST(Scaling, SaysWhereShardedModelsAre) {
+  const auto error_of = [](const char* method) {
+    return test::run({"scaling", "resnet50:pytorch", "--gpu", "t4", "--batch", "8", "--exchange", method})
+        .err;
+  };
+  for (const char* method : {"fsdp", "zero3"})
+    EXPECT_THAT(error_of(method), HasSubstr("('tbd-sim plan' divides a model over GPUs"));
+  EXPECT_THAT(error_of("allreduce"), testing::Not(HasSubstr("tbd-sim plan")));
+}
+
 TEST(WhatIf, RefusesWhatNoSpecHas) {
   const auto message = [](const char* change) {
     return test::run({"whatif", "resnet50", "--framework", "mxnet", "--gpu", "titanxp", "--batch", "32",

@@ -52,7 +52,9 @@ void run(const MemoryOptions& options, SpecCache& specs, std::ostream& out) {
   for (const Scenario& scenario : scenarios_for(options.scenario, specs)) {
     const Prediction prediction = predict(scenario, specs);
     if (options.remedies) {
-      tables.push_back(memory_savings_table(prediction, remedies(prediction)));
+      std::vector<Saving> savings = remedies(prediction);
+      for (Saving& saving : options_that_save(prediction, specs)) savings.push_back(std::move(saving));
+      tables.push_back(memory_savings_table(prediction, savings));
     } else if (view == MemoryView::category) {
       tables.push_back(memory_table(prediction, view, reserved_over_sizes(prediction, specs)));
     } else {

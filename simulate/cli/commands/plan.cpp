@@ -198,7 +198,7 @@ void run(const PlanOptions& options, SpecCache& specs, std::ostream& out, const 
     } else {
       data.plan = best_layouts(layouts_of(job), job.inputs, job.peak, job.usable());
       data.shown = with_interval(data.plan.best.empty() ? data.plan.smallest.at(0) : data.plan.best[0], job);
-      tables = plan_tables(data.plan, job);
+      tables = plan_tables(data.plan, job, format != Format::table);
     }
     add_fitting(tables, data.shown, request, pieces, specs);
     if (!options.target.empty()) {

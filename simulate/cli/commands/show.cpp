@@ -92,8 +92,9 @@ Command add_show(CLI::App& root) {
       "show", "a model's layers, or what a GPU, machine, data set, ... is, with its sources");
   app->add_option("what", options->model.model, "a name of the catalogue, or a model's YAML file")
       ->required();
-  app->add_option("name", options->name,
-                  "a name of the kind that stands before it, as in 'show profile titanxp'");
+  app->add_option(
+      "name", options->name,
+      "a name of the kind that stands before it, or a file: 'show profile titanxp', 'show gpu my_gpu.yaml'");
   add_model_options(*app, options->model);
   add_output_options(*app, options->output);
   return {app,

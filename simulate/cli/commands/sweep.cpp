@@ -217,7 +217,8 @@ Command add_sweep(CLI::App& root) {
   app->add_option("--metrics", flags->chosen.metrics, "columns, of 'tbd-sim list metrics'");
   app->add_option("--best", flags->chosen.best, "only the point best in this metric, of those that fit");
   app->add_option("--pareto", flags->chosen.pareto,
-                  "only points that no other beats in all of these metrics");
+                  "only points that no other beats in all of these metrics, and has less of these axes: "
+                  "throughput,gpu.sm_count");
   app->add_option("--per", flags->chosen.per, "such a choice for each value of these axes: gpu");
   app->add_option("--where", flags->chosen.where,
                   "only points within a bound: 'throughput>=1000', 'epoch_time<=2 h'")

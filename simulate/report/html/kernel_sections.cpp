@@ -48,12 +48,14 @@ void add_roofs(Chart& chart, const Prediction& p, double from, double to) {
   for (const Kernel& kernel : p.typical().step->kernels)
     peaks[kernel.math] = rate_of(*p.gpu, kernel.math).peak;
   const double bandwidth = p.gpu->memory_bandwidth.si();
+  constexpr int kColours[] = {8, 11, 12, 10};
+  std::size_t roofs = 0;
   double highest = 0;
   for (const auto& [math, peak] : peaks) {
     const double ridge = peak.si() / bandwidth;
     highest = std::max(highest, ridge);
     chart.series.push_back({.name = fmt::format("{} peak, {}", name_of(math), to_text(peak)),
-                            .colour = 8,
+                            .colour = kColours[roofs++ % std::size(kColours)],
                             .x = {ridge, std::max(to, 2 * ridge)},
                             .y = {peak.si(), peak.si()},
                             .dashed = true});
@@ -272,7 +274,8 @@ Section kernels_section(const ReportData& data) {
   section.text.emplace_back(
       "Every kernel of an iteration. Kernels that only move data do no operations and are not on the "
       "roofline; "
-      "operations are those that are executed, of Winograd's algorithm fewer than of the direct form.");
+      "operations are those that are executed, of Winograd's algorithm fewer than of the direct form. In the "
+      "timeline the CPU's threads issue kernels ahead of the GPU, as far as the queue of launches allows.");
   for (const Prediction* p : shown_in_detail(data)) section.views.push_back(kernels_view(*p));
   return section;
 }

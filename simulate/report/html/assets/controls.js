@@ -30,10 +30,10 @@ window.tbdControls = (() => {
     return {input, show, label: element("label", {htmlFor: key}, element("span", {textContent: label}), output, input)};
   }
 
-  // Three significant digits, whole numbers as they are: "90.04" -> "90.0", "128.4" -> "128".
+  // Three significant digits, two below 1, whole numbers as they are: "90.04" -> "90.0", "0.9991" -> "1.0".
   function short(number) {
     if (!/^\d+\.\d+$/.test(number)) return number;
-    return Number(number) < 1 ? Number(number).toPrecision(3) : Number(number).toFixed(Math.max(0, 3 - number.indexOf(".")));
+    return Number(number) < 1 ? Number(number).toPrecision(2) : Number(number).toFixed(Math.max(0, 3 - number.indexOf(".")));
   }
 
   function tileOf(tile, names) {

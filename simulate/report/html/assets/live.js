@@ -213,10 +213,10 @@
   function build() {
     const button = element("button", {type: "button", textContent: "hardware as sold", id: "reset"});
     button.addEventListener("click", reset);
-    const controls = [fileInput(), ...LISTS.map(optionsOf), ...SLIDERS.map(rangeOf), element("p", {}, button, copyLink()),
-                      element("p", {}, status)];
     const layouts = element("p", {}, element("a", {href: "layouts", textContent: "layouts on a cluster"}));
-    layOut(controls, {above: [notes], below: [kernelTimes, layouts]});
+    const controls = [fileInput(), ...LISTS.map(optionsOf), ...SLIDERS.map(rangeOf), element("p", {}, button, copyLink()),
+                      element("p", {}, status), layouts];
+    layOut(controls, {above: [notes], below: [kernelTimes]});
   }
 
   build();

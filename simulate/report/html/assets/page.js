@@ -34,7 +34,8 @@
     const size = Math.abs(value);
     const digits = (number) => Number(number.toPrecision(4)).toLocaleString("en", {maximumFractionDigits: 6});
     if (!PREFIXED.has(unit) || size === 0) return `${digits(value)} ${unit}`.trim();
-    const power = Math.max(-4, Math.min(5, Math.floor(Math.log10(size) / 3)));
+    const least = unit === "flop/B" ? 0 : -4;  // 0.1 flop/B, not 100 mflop/B
+    const power = Math.max(least, Math.min(5, Math.floor(Math.log10(size) / 3)));
     return `${digits(value / 1000 ** power)} ${["p", "n", "µ", "m", "", "k", "M", "G", "T", "P"][power + 4]}${unit}`;
   }
 
@@ -65,6 +66,7 @@
   const MARKS = {
     line: (chart, series) => ({
       type: "scatter", mode: series.x.length > 30 || series.dashed ? "lines" : "lines+markers", x: series.x, y: series.y,
+      cliponaxis: false,  // whole marks at 0 and 100 %
       line: {color: colour(series), width: 2, dash: series.dashed ? "dash" : "solid"},
       marker: {symbol: SYMBOLS[series.colour % SYMBOLS.length], size: 7, color: colour(series)}}),
     point: (chart, series) => {
