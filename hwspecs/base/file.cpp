@@ -18,7 +18,7 @@ std::string reason() { return errno == 0 ? "unknown reason" : std::strerror(errn
 
 bool is_device(const fs::path& path) {
   const std::string text = path.lexically_normal().string();
-  return text.starts_with("/dev/") || text.starts_with("/proc/");
+  return (text.starts_with("/dev/") && !text.starts_with("/dev/shm/")) || text.starts_with("/proc/");
 }
 
 fs::path behind_links(const fs::path& path) {

@@ -16,6 +16,7 @@ namespace tbdsim {
 [[nodiscard]] std::ifstream open_input(const std::filesystem::path& path);
 
 // True for a path below /dev or /proc, which names a device or an open file wherever a link there leads to.
+// False below /dev/shm: files there are ordinary ones, in memory.
 [[nodiscard]] bool is_device(const std::filesystem::path& path);
 
 // The file that a link leads to; the path itself where it is no link, a device, or nothing is there.

@@ -103,7 +103,8 @@ def of_read_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def called(*arguments: Any, **named: Any) -> Any:
-        whole = [list(a) if isinstance(a, Iterable) else a for a in arguments]  # an iterator can be gone through once
+        # An iterator can be gone through once. Tensors and arrays of one number are iterable and numbers, too.
+        whole = [list(a) if isinstance(a, Iterable) and not hasattr(a, "__float__") else a for a in arguments]
         for argument in whole:
             for number in argument if isinstance(argument, list) else [argument]:
                 if isinstance(number, ReadNumber):

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import tbdsim
+from tbdsim.read_number import of_read_numbers
 from tbdsim.step import Step
 
 
@@ -52,6 +53,7 @@ def after(read: Callable[[torch.Tensor], object]) -> Callable[[int], Callable[[]
         lambda loss: loss.item().is_integer(),
         lambda loss: loss.item().as_integer_ratio(),
         lambda loss: math.exp(loss.item()) < 1e9,
+        lambda loss: math.exp(loss) < 1e9,
         lambda loss: math.fsum([1.0, loss.item()]) < 1e9,
         lambda loss: math.isclose(loss.item(), 1e9),
     ],
@@ -68,6 +70,13 @@ def test_a_number_that_is_printed_is_no_warning() -> None:
         step = tbdsim.capture(after(lambda loss: f"{round(loss.item() / 3, 4):.2f} {math.exp(loss.item()):.1f}"))
     assert names(step).count("aten._local_scalar_dense.default") == 2
     assert math.exp(1.0) == pytest.approx(2.718281828) and math.prod(iter([2, 3.5])) == 7  # as before, afterwards
+
+
+def test_functions_of_math_take_tensors_of_one_number() -> None:
+    root = of_read_numbers(math.sqrt)
+    assert root(torch.tensor(4.0)) == 2 and root(torch.tensor([9.0])) == 3
+    assert of_read_numbers(math.fsum)(iter([1, 2.5])) == 3.5
+    assert of_read_numbers(math.dist)(torch.tensor([0.0, 3.0]), torch.tensor([4.0, 0.0])) == 5
 
 
 @pytest.mark.parametrize("read", [float, int, lambda loss: loss.item() < 1e9, lambda loss: math.exp(loss.item()) < 1e9])

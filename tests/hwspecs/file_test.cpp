@@ -92,6 +92,14 @@ TEST(AtomicFile, WritesBehindWhatAnOpenFileHolds) {
   EXPECT_EQ(files_in(directory.path()), 1U);
 }
 
+TEST(AtomicFile, TellsDevicesFromFilesInMemory) {
+  EXPECT_TRUE(is_device("/dev/stdout"));
+  EXPECT_TRUE(is_device("/dev/shm/../null"));
+  EXPECT_TRUE(is_device("/proc/self/fd/1"));
+  EXPECT_FALSE(is_device("/dev/shm/out.csv"));  // else a second run would write behind the first's
+  EXPECT_FALSE(is_device("dev/out.csv"));
+}
+
 TEST(AtomicFile, CreatesItsTarget) {
   const TempDir directory;
   AtomicFile file(directory.path() / "out");
