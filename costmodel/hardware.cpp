@@ -30,10 +30,11 @@ bool has_graphics_sms(const GpuSpec& gpu) {
   return (capability >= kFirst && capability < kHopper) || capability >= kRtxBlackwell;
 }
 
-// True for boards whose fp32 lanes draw more than the board has.
+// True for boards whose fp32 lanes draw more than the board has. A `sustained_share` that was measured on a
+// board of 150 W or more has the limit in it.
 bool lanes_are_limited(const GpuSpec& gpu) {
   const bool small = gpu.tdp.si() < kUnthrottledWatts && (gpu.sustained_share || follows_power(gpu));
-  return small || has_graphics_sms(gpu);
+  return small || (has_graphics_sms(gpu) && !gpu.sustained_share);
 }
 
 // The sustained clock where power does not limit it.

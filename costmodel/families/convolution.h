@@ -183,7 +183,8 @@ struct ConvFamily {
     const auto height = static_cast<std::uint64_t>(c.kernel_height);
     const auto width = static_cast<std::uint64_t>(c.kernel_width);
     const bool dilated = c.dilation_height * c.dilation_width > 1;
-    const bool windows_of_padding = c.pad_height >= c.kernel_height;
+    const double reach = c.dilation_height * (c.kernel_height - 1) + 1;  // pixels from first to last
+    const bool windows_of_padding = c.pad_height >= reach;
     const std::uint64_t of_groups = c.groups > 1 ? kind_of_groups(c) : 0;
     return std::uint64_t{dilated} << 63U | std::uint64_t{windows_of_padding} << 57U |
            std::uint64_t{padded_channels} << 58U | of_groups << 59U | stride << 32U | height << 18U |

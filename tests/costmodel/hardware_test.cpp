@@ -80,6 +80,9 @@ TEST(ExpectedClock, PowerHoldsGraphicsSmsOnLargeBoards) {
   EXPECT_NEAR(sustained("rtx3090"), 26.95e12, 1e6);
   EXPECT_NEAR(expected_clock(gpu("h100_pcie"), MathType::fp32).mean, 0.85 * 0.92, 1e-12);
   EXPECT_EQ(expected_clock(gpu("a100_pcie_40gb"), MathType::fp32).mean, 0.92);
+  GpuSpec measured = gpu("rtx3090");
+  measured.sustained_share = 0.95;
+  EXPECT_EQ(expected_clock(measured, MathType::fp32).mean, 0.95);
 }
 
 // A measured GEMM replaces the rule, 0.92 for this one.
