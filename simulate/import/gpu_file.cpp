@@ -199,9 +199,14 @@ ImportedFile known_card(const std::string& name, const GpuFacts& facts, const Va
   return file;
 }
 
-// A virtual GPU that takes turns with others on all SMs of a card.
+// A virtual GPU that takes turns with others on all SMs of a card. Throws UsageError where its name says more
+// memory than the card has.
 ImportedFile shared_card(const VirtualGpu& shared, const GpuFacts& facts, Values values,
                          const GivenValues& given, const Catalog& catalog) {
+  const Bytes whole = read_gpu(catalog.find(Kind::gpu, shared.card), catalog).memory_size;
+  if (shared.memory.si() > whole.si())
+    throw UsageError(fmt::format("'{}' says {} of memory; expected at most the {} of {}", facts.name,
+                                 whole_bytes(shared.memory), whole_bytes(whole), shared.card));
   const Value by_name{whole_bytes(shared.memory), "the name of the virtual GPU"};
   const auto usable = values.try_emplace("usable_memory", by_name).first;
   const bool more = si_of(usable->second.text, Sort::bytes) > shared.memory.si();

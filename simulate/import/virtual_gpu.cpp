@@ -84,7 +84,8 @@ std::optional<VirtualGpu> virtual_gpu(std::string_view called) {
   VirtualGpu gpu{.card = {}, .memory = {}};
   const double gibibytes = *parse_number(std::string(type.substr(0, static_cast<std::size_t>(letter))));
   gpu.memory = Bytes((gibibytes > 0 ? gibibytes : 0.5) * kMebi * 1'024);  // "M60-0B" has 512 MiB
-  if (called.size() > 2 && called[called.size() - 2] == '-' && is_digit(called.back())) {
+  if (called.size() > 2 && called[called.size() - 2] == '-' && is_digit(called.back()) &&
+      called.back() != '0') {
     gpu.slices = called.back() - '0';
     called.remove_suffix(2);
   }

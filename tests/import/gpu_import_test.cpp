@@ -248,6 +248,9 @@ TEST(GpuImport, AVirtualGpuIsAShareOfItsCard) {
               AllOf(HasSubstr("is a40 of the catalogue"), HasSubstr("usable_memory: 51539607552 B")));
   EXPECT_THAT(imported("GRID A100-3-20C, 20475 MiB, 8.0"),
               HasSubstr("does not say its sm_count"));  // a MIG slice
+  EXPECT_THAT(
+      imported("NVIDIA A10-25Q, 8128 MiB, 8.6"),
+      HasSubstr("'NVIDIA A10-25Q' says 26843545600 B of memory; expected at most the 25769803776 B of a10"));
   EXPECT_THAT(imported("GRID Z9-8Q, 8128 MiB, 7.5"), HasSubstr("'GRID Z9-8Q' is no card of the catalogue"));
 }
 
@@ -264,7 +267,7 @@ TEST(VirtualGpus, AreOfCardsByTheirCodes) {
   EXPECT_EQ(virtual_gpu("NVIDIA A100DX-1-10CME")->slices, 1);
   EXPECT_EQ(virtual_gpu("GRID M60-0B")->memory, Bytes(512.0 * 1'048'576));
   for (const char* other : {"Tesla V100-SXM2-32GB", "NVIDIA A100-PCIE-40GB", "GRID K520", "-8Q", "8Q", "",
-                            "T4-Q", "T4-9999Q", "NVIDIA H100 NVL"})
+                            "T4-Q", "T4-9999Q", "GRID A100-0-20C", "NVIDIA H100 NVL"})
     EXPECT_EQ(virtual_gpu(other), std::nullopt) << other;
 }
 
