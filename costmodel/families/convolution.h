@@ -368,7 +368,8 @@ void ConvFamily::for_each_work(const Sizes& call, const Hardware& hardware, std:
   std::array<LeastWork, kNumbersOfSplits + kOthers> of_each;
   const auto keep_least = [&](const Choice& choice, const BlockGrid& grid) __attribute__((always_inline)) {
     if (is_implicit(choice.algorithm))
-      return of_each[std::countr_zero(choice.splits)].keep_less(grids.operations(grid), choice);
+      return of_each[static_cast<std::size_t>(std::countr_zero(choice.splits))].keep_less(
+          grids.operations(grid), choice);
     const std::size_t other = place(choice.algorithm) - place(Algorithm::group_tiles) - 1;
     of_each[kNumbersOfSplits + other].keep_less(grids.operations(grid) * product_tile(grid, p), choice);
   };
