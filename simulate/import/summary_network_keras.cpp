@@ -154,7 +154,7 @@ class Keras : SummaryLayers {
     return all;
   }
 
-  // What a layer reads that has one input. One that is used twice is connected to both.
+  // The input of a layer that has one. One that is used twice is connected to both.
   [[nodiscard]] NetworkTensor only_parent(const SummaryRow& row) const {
     const bool shown = table_.has_connections && row.depth == 0;
     if (shown && row.from.size() > 1)

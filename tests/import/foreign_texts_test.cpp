@@ -145,7 +145,7 @@ TEST(ForeignTexts, OfNsightComputeWithRulesAreRead) {
   EXPECT_THAT(run.kernels.at(0).name, HasSubstr("a, b"));
 }
 
-// What is no file of ours, but has a way: configurations, networks of Keras as JSON.
+// Files of other programs that have a way to become ours: configurations, networks of Keras as JSON.
 TEST(ForeignTexts, OfNetworksInJsonSayWhatIsExpected) {
   const test::TempDir dir;
   const auto error = [&](const std::string& text) {

@@ -64,7 +64,7 @@ TEST(Completion, BashKeepsOptionsAndValuesApart) {
 
 bool installed(const std::string& shell) { return !words_of("command -v " + shell).empty(); }
 
-// What stands in for tbd-sim, in fish and zsh alike once defined.
+// Programs that stand in for tbd-sim, in fish and zsh alike once defined.
 constexpr const char* kListed = "printf 'name,title\\nresnet50,x\\nresnet101,x\\n'";
 
 // The completions of fish for a line, without what it says of each.

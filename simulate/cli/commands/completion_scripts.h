@@ -8,8 +8,8 @@
 
 namespace tbdsim {
 
-// What may stand for a value: words, names of a listing of `tbd-sim list` (or a file of one's own), or, where
-// both are empty, anything.
+// Choices that may stand for a value: words, names of a listing of `tbd-sim list` (or a file of one's own),
+// or, where both are empty, anything.
 struct CompletionValue {
   std::vector<std::string> words{};
   std::string listing{};  // "gpus"
