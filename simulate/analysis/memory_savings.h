@@ -32,8 +32,8 @@ struct Saving {
 //   accumulate_2, accumulate_4   gradients of 2 or 4 parts of the batch accumulated before an update
 [[nodiscard]] std::vector<Saving> remedies(const Prediction& prediction);
 
-// What options of the run would save, alone and together ("--recompute full"): the prediction of the scenario
-// with each, where the model can have it and needs less memory.
+// Savings in bytes by options of the run, alone and together ("--recompute full"): predictions of the
+// scenario with each, where the model can have it and needs less memory.
 [[nodiscard]] std::vector<Saving> options_that_save(const Prediction& prediction, const Resolver& resolve);
 
 }  // namespace tbdsim
