@@ -99,6 +99,7 @@ void read_required_keys(SpecMap& m, bool based, Framework& framework) {
 void read_optional_keys(SpecMap& m, Framework& framework) {
   constexpr std::int64_t kMostRuns = 1'000'000;
   framework.versions = m.texts("versions");
+  (void)m.texts("also_called");  // for the catalogue
   if (const auto node = m.find("fitted_runs")) framework.fitted_runs = node->count(0, kMostRuns);
   if (const auto node = m.find("spread")) framework.spread = node->number(0, 1);
   if (const auto node = m.find("rewrites")) framework.rewrites = override_rewrites(*node, framework.rewrites);

@@ -10,6 +10,7 @@
 #include "graphs/hugging_face/config_reader.h"
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/suggest.h"
+#include "simulate/framework/release.h"
 #include "simulate/workload/captured_model.h"
 #include "simulate/workload/change_scope.h"
 #include "simulate/workload/find_convergence.h"
@@ -61,8 +62,17 @@ std::shared_ptr<const MachineSpec> SpecCache::machine(const std::string& name) {
 std::shared_ptr<const Framework> SpecCache::framework(const std::string& name) {
   if (other_ != nullptr && !changes("framework")) return other_->framework(name);
   return cached(frameworks_, name, [&] {
+    if (const std::string released = name_of_release(name); !released.empty()) return *framework(released);
     return read_framework(catalog_.find(Kind::framework, name), changes_, catalog_.folder(Kind::framework));
   });
+}
+
+std::string SpecCache::name_of_release(const std::string& name) {
+  if (is_path(name) || catalog_.name_of(Kind::framework, name)) return "";
+  const auto typed = family_and_release(name);
+  if (!typed) return "";
+  const auto family = catalog_.name_of(Kind::framework, typed->first);
+  return family ? framework_of_version(*family, typed->second)->name : "";
 }
 
 namespace {
@@ -84,18 +94,25 @@ bool names_version(const std::string& text, const std::string& version) {
 
 std::shared_ptr<const Framework> SpecCache::framework_of_version(const std::string& family,
                                                                  const std::string& version) {
-  std::shared_ptr<const Framework> best = framework(family);
+  std::shared_ptr<const Framework> best;
+  std::vector<std::shared_ptr<const Framework>> files;
   std::size_t longest = 0;
   for (const std::string& name : catalog_.names(Kind::framework)) {
     const std::shared_ptr<const Framework> candidate = framework(name);
     if (candidate->family != family) continue;
+    files.push_back(candidate);
     for (const std::string& text : candidate->versions) {
       if (text.size() <= longest || !names_version(text, version)) continue;
       best = candidate;
       longest = text.size();
     }
   }
-  return best;
+  if (best) return best;
+  std::vector<const Framework*> of_family;
+  for (const auto& file : files) of_family.push_back(file.get());
+  const std::optional<Release> release = release_in(version);
+  const auto nearest = release ? nearest_release(*release, of_family) : std::nullopt;
+  return nearest ? files[*nearest] : framework(family);
 }
 
 std::shared_ptr<const Profile> SpecCache::profile(const std::string& name) {

@@ -45,9 +45,11 @@ class SpecCache {
   // By name or path. Throw UsageError, SpecError or ModelError.
   [[nodiscard]] std::shared_ptr<const GpuSpec> gpu(const std::string& name);
   [[nodiscard]] std::shared_ptr<const MachineSpec> machine(const std::string& name);
+  // A framework is also named by its family and a release, as "PyTorch 1.12" (framework_of_version()).
   [[nodiscard]] std::shared_ptr<const Framework> framework(const std::string& name);
   // The framework of this family that a version in a table of runs names: the one with the longest text of
-  // `versions` that is part of it, as a whole number; the family's own file if there is none.
+  // `versions` that is part of it, as a whole number; else that of the nearest release (release.h), else the
+  // family's own file.
   [[nodiscard]] std::shared_ptr<const Framework> framework_of_version(const std::string& family,
                                                                       const std::string& version);
   [[nodiscard]] std::shared_ptr<const Profile> profile(const std::string& name);
@@ -78,6 +80,9 @@ class SpecCache {
                                                                           const KernelFactors& factors);
 
  private:
+  // The file for a name like "PyTorch 1.12"; empty for names of files and for others.
+  [[nodiscard]] std::string name_of_release(const std::string& name);
+
   // Values made once for each key; the lock is held to find an entry, not to make its value.
   template <class T, class Key = std::string>
   struct Cache {

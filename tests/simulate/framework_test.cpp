@@ -185,9 +185,12 @@ TEST(FrameworkOfVersion, TakesTheLongestTextThatIsThere) {
   const auto named = [&](const char* text) { return specs.framework_of_version("mine", text)->name; };
   EXPECT_EQ(named("Mine 1.2.0, CUDA 9"), "mine_1_2");
   EXPECT_EQ(named("1.20.1"), "mine_1_20");
-  EXPECT_EQ(named("11.2"), "mine");
-  EXPECT_EQ(named("0.1.2"), "mine");
-  EXPECT_EQ(named("1.21"), "mine");
+  EXPECT_EQ(named("11.2"), "mine_1_20");  // the latest of earlier ones
+  EXPECT_EQ(named("0.1.2"), "mine");      // the earliest of later ones
+  EXPECT_EQ(named("1.21"), "mine_1_20");
+  EXPECT_EQ(named("1.19.3"), "mine_1_2");
+  EXPECT_EQ(named("1.x"), "mine_1_20");
+  EXPECT_EQ(named("2018"), "mine");  // a year is no release
   EXPECT_EQ(named("NGC 20.03, Mine 1.2"), "mine_ngc");
   EXPECT_EQ(named(""), "mine");
 }
