@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from .command_line import TbdSimError
@@ -26,6 +27,11 @@ __all__ = [
     "serve", "show", "sweep", "trace", "tta", "validate", "whatif",
 ]
 
+
+try:
+    __version__ = version("tbdsim")
+except PackageNotFoundError:  # a folder on the path that pip did not install
+    __version__ = "unknown"
 
 #: What needs PyTorch is imported when it is asked for: its name and module.
 _CAPTURES = {"capture": "capture_step", "capture_config": "hugging_face"}

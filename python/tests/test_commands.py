@@ -28,6 +28,16 @@ def test_predict_is_what_the_command_line_says():
     assert row.memory_total < row.gpu_memory_usable < row.gpu_memory_nominal
 
 
+def test_the_version_is_that_of_the_project():
+    project = (Path(__file__).resolve().parents[2] / "pyproject.toml").read_text()
+    assert tbdsim.__version__ == "unknown" or f'version = "{tbdsim.__version__}"' in project
+
+
+def test_frameworks_are_named_by_release():
+    (row,) = tbdsim.predict("resnet50", gpu="titanxp", batch=8, framework="PyTorch 1.11")
+    assert row.framework == "pytorch_1_12"
+
+
 def test_predict_makes_a_row_for_each_gpu_and_batch():
     table = tbdsim.predict("resnet50", gpu=["t4", "p4000"], batch=[8, 16])
     assert [(row.gpu, row.batch) for row in table] == [("t4", 8), ("t4", 16), ("p4000", 8), ("p4000", 16)]
