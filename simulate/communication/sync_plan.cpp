@@ -33,6 +33,13 @@ constexpr double kMessagesPerStep = 3;
 constexpr double kMostSms = 24;  // one for each NCCL channel; a ring has two
 constexpr double kPcieSms = kSmsOfStart;
 
+// Share of a slot's rate at which NCCL's rings pass from GPUs that have slots alone to a network card, and
+// from it, through host memory. The geometric mean of two clusters of DeepBench (NCCL 2.0, FDR, eight GPUs in
+// each of 2 and 4 machines, 12 to 258 MB): 5.3 GB/s below one root (TITAN X of Pascal, GTX 1080 Ti), 4.1
+// below two (TITAN X, M40), where a slot has 12.3 and the card 6.6. Cards beside GPUs with NVLink reach what
+// their links' files say (H200 and B200, EFA: 0.91 and 0.95 of the wire).
+constexpr double kSlotToCard = 0.38;
+
 BytesPerSecond transport_limit(Transport transport) {
   if (transport == Transport::tcp) return kSockets;
   return transport == Transport::rpc ? kRpc : BytesPerSecond(std::numeric_limits<double>::infinity());
@@ -96,17 +103,21 @@ class SyncPlanner {
     }
   }
 
+  // Network cards of a machine.
+  [[nodiscard]] double cards() const {
+    return static_cast<double>(std::max<std::size_t>(1, machine_.networks.front().below.size()));
+  }
+
   // The machines as ranks, with the bandwidth of all network cards of one machine.
   [[nodiscard]] RankGroup network() {
     RankGroup group{.ranks = machines(), .bandwidth = {}, .per_rank = {}, .cost = {}};
     if (machines() == 1) return group;
     const Network& network = machine_.networks.front();
-    const double cards = static_cast<double>(std::max<std::size_t>(1, network.below.size()));
-    group.bandwidth = std::min(achievable(network.link) * cards, transport_limit(plan_.method->transport));
+    group.bandwidth = std::min(achievable(network.link) * cards(), transport_limit(plan_.method->transport));
     group.cost = network.link.collective;
     group.cost.step = std::max(group.cost.step, network.link.latency);
     plan_.links.push_back(
-        {"network", achievable(network.link) * cards, 2 * (1 - 1.0 / static_cast<double>(machines()))});
+        {"network", achievable(network.link) * cards(), 2 * (1 - 1.0 / static_cast<double>(machines()))});
     return group;
   }
 
@@ -116,6 +127,8 @@ class SyncPlanner {
                        network()};
     // Bytes to other machines leave the GPUs over their slots, which limit them together.
     all.outer.bandwidth = std::min(all.outer.bandwidth, topology_.slot_rate() * static_cast<double>(gpus()));
+    if (!machine_.nvlink && machines() > 1)
+      all.outer.bandwidth = std::min(all.outer.bandwidth, topology_.slot_rate() * (kSlotToCard * cards()));
     if (machine_.nvlink && machine_.nvlink->to_switch > 0) {
       all.inner.per_rank = machine_.nvlink->link.bandwidth * static_cast<double>(machine_.nvlink->to_switch);
     }
@@ -213,7 +226,8 @@ class SyncPlanner {
     if (machines() == 1) return;
     const RankGroup group = network();
     const double share = 2 * (1 - 1.0 / static_cast<double>(machines()));  // there and back, but for its own
-    add("network", group.bandwidth * (1 / share), group.cost.step * 2.0);
+    SyncStage& stage = add("network", group.bandwidth * (1 / share), group.cost.step * 2.0);
+    if (plan_.method->in_order) stage.one_server = stage.rate;
   }
 
   void host_servers() {

@@ -180,6 +180,17 @@ double updates_elsewhere(const TrainingStep& step, const Timeline& timeline, con
   return sum.si() * (1 - fullest / static_cast<double>(plan.cluster.gpus));
 }
 
+// Bytes of the busiest server over the mean, where arrays lie whole on one: on a GPU, or in a machine's
+// memory.
+double fullest_share(const TrainingStep& step, double batch, const SyncPlan& plan) {
+  const int machines = plan.cluster.machines;
+  if (plan.method->reduction_site != ReductionSite::host_servers || !plan.method->in_order || machines == 1)
+    return fullest_gpu(step.gradients, batch, plan.cluster.gpus, plan.method->in_order);
+  return busiest_server(plan.method->in_turn ? fullest_in_turn(step.gradients, batch, machines)
+                                             : fullest_gpu(step.gradients, batch, machines, true),
+                        machines);
+}
+
 // Time for which a bucket occupies the communication thread.
 Seconds sender_time(const SyncPlan& plan, Bytes bytes) {
   Seconds sum;
@@ -238,6 +249,24 @@ double fullest_gpu(const std::vector<ParameterGradient>& gradients, double batch
   return all == 0 ? 1 : *std::max_element(loads.begin(), loads.end()) * static_cast<double>(gpus) / all;
 }
 
+double fullest_in_turn(const std::vector<ParameterGradient>& gradients, double batch, int servers) {
+  std::vector<double> loads(static_cast<std::size_t>(servers), 0.0);
+  double all = 0;
+  std::size_t next = 0;
+  for (auto gradient = gradients.rbegin(); gradient != gradients.rend(); ++gradient) {
+    for (std::int64_t i = 0; i < gradient->repeat; ++i) {
+      loads[next++ % loads.size()] += gradient->elements.at(batch);
+      all += gradient->elements.at(batch);
+    }
+  }
+  return all == 0 ? 1 : *std::max_element(loads.begin(), loads.end()) * static_cast<double>(servers) / all;
+}
+
+double busiest_server(double fullest, int machines) {
+  const auto n = static_cast<double>(machines);
+  return (fullest * (1 - 2 / n) + 1) / (2 - 2 / n);
+}
+
 SyncTime simulate_sync(const TrainingStep& step, const Timeline& timeline, double batch,
                        const GradientWidth& width, const GpuSpec& gpu, const SyncPlan& plan,
                        Seconds own_copies) {
@@ -253,8 +282,8 @@ SyncTime simulate_sync(const TrainingStep& step, const Timeline& timeline, doubl
   const double computed = queue.computed();
   const double fullest =
       plan.method->shards_by_key ? fullest_server(step.gradients, batch, plan.cluster.machines) : 1;
-  const double gpu_share = fullest_gpu(step.gradients, batch, plan.cluster.gpus, plan.method->in_order);
-  Pipeline pipeline(step, timeline, plan, computed, gpu_share);
+  const double server_share = fullest_share(step, batch, plan);
+  Pipeline pipeline(step, timeline, plan, computed, server_share);
   const std::size_t waited_for = first_later_stage(plan);
   std::vector<GradientBucket> sent;
   double last = computed;
@@ -280,12 +309,12 @@ SyncTime simulate_sync(const TrainingStep& step, const Timeline& timeline, doubl
   const double hidden = on_gpu > 0 ? std::min(1.0, (beside + std::min(spared, last - computed)) / on_gpu) : 0;
   for (std::size_t s = waited_for; s < plan.stages.size(); ++s) {
     if (plan.stages[s].next_forward) {
-      last += forward_stall(step, timeline, batch, width.sent, plan.stages[s], gpu_share);
+      last += forward_stall(step, timeline, batch, width.sent, plan.stages[s], server_share);
       continue;
     }
     for (const GradientBucket& bucket : sent) last = pipeline.send({last, bucket.bytes}, s, s + 1);
   }
-  const double waited = last - computed - spared - updates_elsewhere(step, timeline, plan, gpu_share);
+  const double waited = last - computed - spared - updates_elsewhere(step, timeline, plan, server_share);
   time.exposed += Seconds(std::max(0.0, waited));
   time.total += Seconds(std::max(pipeline.busy(), last - computed));
   time.contention += Seconds(contention(plan, gpu, pipeline.mean_sms(), beside, hidden, time.gradients.si()));

@@ -62,6 +62,17 @@ inline constexpr double kRankSpread = 0.012;
 [[nodiscard]] double fullest_gpu(const std::vector<ParameterGradient>& gradients, double batch, int gpus,
                                  bool in_order = false);
 
+// The same where arrays go whole to the servers in turn, as the forward pass needs them
+// (tf.train.replica_device_setter, which tensorflow/benchmarks at 8fb7908, benchmark_cnn.py, asks for the
+// variables of distributed_replicated).
+[[nodiscard]] double fullest_in_turn(const std::vector<ParameterGradient>& gradients, double batch,
+                                     int servers);
+
+// Bytes that the busiest of n machines, n > 1, sends over the mean of all, with a worker and a server in
+// each: its server sends its arrays to the n - 1 others, its worker sends all that lies elsewhere. `fullest`:
+// bytes of its server over the mean.
+[[nodiscard]] double busiest_server(double fullest, int machines);
+
 // Bytes of one gradient. Buckets are filled with gradients as stored, so that fewer bytes on the way leave
 // each gradient in its bucket (PyTorch's communication hooks compress whole buckets).
 struct GradientWidth {

@@ -28,7 +28,8 @@ struct SyncMethod {
   bool overlaps = true;         // with the backward pass
   bool next_iteration = false;  // new parameters are fetched as the next iteration needs them
   bool shards_by_key = false;   // MXNet: arrays below 1e6 elements go whole to one server
-  bool in_order = false;        // arrays go whole to GPUs as the program creates them, not the largest first
+  bool in_order = false;  // arrays go whole to servers as the program creates them, not the largest first
+  bool in_turn = false;   // such arrays go to one server after another, whatever their sizes
   bool reduce_on_gpu_first = false;  // each machine sends its servers one sum, made on its GPUs
   bool shards_update = false;        // each rank updates its share, then all gather the parameters (ZeRO-1)
   bool asynchronous = false;         // no rank waits for others
