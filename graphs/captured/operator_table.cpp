@@ -146,7 +146,9 @@ constexpr auto kRows = std::to_array<Row>({
      "rsqrt clip leaky_relu leaky_relu_backward isnan isinf isfinite remainder fmod floor_divide "
      "tril triu __and__ __or__ __xor__ __lshift__ __rshift__ copysign heaviside nan_to_num sgn "
      "true_divide _amp_update_scale isposinf isneginf isclose signbit bitwise_left_shift "
-     "bitwise_right_shift prims.add prims.sub prims.mul prims.div complex gcd native_channel_shuffle isin "
+     "bitwise_right_shift prims.add prims.sub prims.mul prims.div complex gcd native_channel_shuffle "
+     "_pack_padded_sequence "
+     "_pack_padded_sequence_backward isin "
      "bucketize searchsorted"},
     {lower_elementwise, 4,
      "hardswish hardswish_backward binary_cross_entropy binary_cross_entropy_backward elu "
