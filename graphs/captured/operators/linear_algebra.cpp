@@ -13,11 +13,12 @@
 //                           block saves (Dongarra, Sorensen and Hammarling 1989); eigenvectors take 4 of all numbers
 //   triangular solution     2 for each number of the triangle and column of the right side
 //
-// Blocks of 64 columns change the rest at once; within a block each column is a kernel of its own where the
-// next one waits for a norm or a pivot of all rows: all but Cholesky's. The singular values are those of
-// one-sided Jacobi (cuSOLVER's gesvdj, PyTorch's choice): in each of n - 1 rounds of a sweep all columns meet
-// another one, a kernel makes their products, 3 operations a number, and one turns them, 3 operations, and
-// the right vectors with them. Brent and Luk (1985) found some ten sweeps to be enough.
+// Blocks of 64 columns change the rest at once; within a block that does not fit on chip each column is a
+// kernel of its own where the next one waits for a norm or a pivot of all rows: all but Cholesky's. The
+// singular values are those of one-sided Jacobi (cuSOLVER's gesvdj, PyTorch's choice): in each of n - 1
+// rounds of a sweep all columns meet another one, a kernel makes their products, 3 operations a number, and
+// one turns them, 3 operations, and the right vectors with them. Brent and Luk (1985) found some ten sweeps
+// to be enough.
 #include <algorithm>
 
 #include "graphs/captured/operators/operators.h"
@@ -49,10 +50,14 @@ class Factorization {
     kernels(block_count(), left(), flops * std::min(kBlock, columns_), left(), left());
   }
 
-  // Each column changes its block, of half of the rows on average.
+  // Each column changes its block, of half of the rows on average: a kernel a column, or one a block that
+  // fits into the 48 KiB of shared memory that every thread block may have.
   void columns(std::int64_t flops) {
-    const std::int64_t block = std::max<std::int64_t>(1, rows_ / 2) * std::min(kBlock, columns_);
-    kernels(columns_, block, flops, block, block);
+    constexpr std::int64_t kSharedMemory = 48 << 10;
+    const std::int64_t width = std::min(kBlock, columns_),
+                       block = std::max<std::int64_t>(1, rows_ / 2) * width;
+    const bool fits = rows_ * width * number_ <= kSharedMemory;
+    kernels(fits ? block_count() : columns_, block, fits ? flops * width : flops, block, block);
   }
 
   // Each column is multiplied by the part that is left.
