@@ -65,6 +65,17 @@ constexpr auto kRows = std::to_array<Row>({
     {lower_real_to_complex, 0, "_fft_r2c"},
     {lower_complex_to_real, 0, "_fft_c2r"},
     {lower_complex_to_complex, 0, "_fft_c2c"},
+    {lower_cholesky, 0, "linalg_cholesky_ex cholesky"},
+    {lower_cholesky_solve, 0, "cholesky_solve"},
+    {lower_cholesky_inverse, 0, "cholesky_inverse"},
+    {lower_triangular_solve, 0, "linalg_solve_triangular"},
+    {lower_lu, 0, "linalg_lu linalg_lu_factor_ex _linalg_slogdet _linalg_det"},
+    {lower_lu_and_solve, 0, "_linalg_solve_ex linalg_inv_ex"},
+    {lower_lu_solve, 0, "linalg_lu_solve"},
+    {lower_qr, 0, "linalg_qr geqrf"},
+    {lower_reflections, 0, "linalg_householder_product ormqr"},
+    {lower_symmetric_eigenvalues, 0, "_linalg_eigh"},
+    {lower_singular_values, 0, "_linalg_svd"},
     {lower_softmax, 0, "_softmax _log_softmax _safe_softmax"},
     {lower_softmax_backward, 0, "_softmax_backward_data _log_softmax_backward_data"},
     {lower_class_loss, 0, "nll_loss_forward nll_loss2d_forward"},
@@ -88,7 +99,8 @@ constexpr auto kRows = std::to_array<Row>({
      "unsafe_chunk unsafe_split unsafe_split_with_sizes empty empty_like empty_strided "
      "new_empty new_empty_strided view_as_real view_as_complex _conj set resize "
      "_nested_view_from_buffer flatten real imag tensor_split hsplit vsplit sym_size "
-     "_assert_async _assert_scalar record_stream is_same_size"},
+     "_assert_async _assert_scalar record_stream is_same_size _efficientzerotensor "
+     "_has_same_storage_numel"},
     // Collectives of one process; the exchange among several is added to the step.
     {lower_view, 0,
      "c10d.allreduce c10d.allreduce_coalesced c10d.broadcast c10d.reduce c10d.allgather "
@@ -134,7 +146,10 @@ constexpr auto kRows = std::to_array<Row>({
      "rsqrt clip leaky_relu leaky_relu_backward isnan isinf isfinite remainder fmod floor_divide "
      "tril triu __and__ __or__ __xor__ __lshift__ __rshift__ copysign heaviside nan_to_num sgn "
      "true_divide _amp_update_scale isposinf isneginf isclose signbit bitwise_left_shift "
-     "bitwise_right_shift complex gcd native_channel_shuffle isin bucketize searchsorted"},
+     "bitwise_right_shift prims.add prims.sub prims.mul prims.div complex gcd native_channel_shuffle "
+     "_pack_padded_sequence "
+     "_pack_padded_sequence_backward isin "
+     "bucketize searchsorted"},
     {lower_elementwise, 4,
      "hardswish hardswish_backward binary_cross_entropy binary_cross_entropy_backward elu "
      "elu_backward celu selu fake_quantize_per_tensor_affine_cachemask "

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from .drawn_masks import DrawnMasks
 from .environment import cuda_environment
 from .errors import CaptureError
 from .known_values import KnownValues, ValuesFollowed
@@ -18,7 +19,7 @@ from .record import Trained, Values, record
 from .read_number import STAND_INS
 from .recording import Recording
 from .shapes import Shapes
-from .sizes import merge
+from .sizes import Merged, merge
 from .step import Step
 from .training import ModelTraining, Options
 
@@ -88,18 +89,12 @@ def capture(
     options = Options(loss, optimizer, precision, channels_last, batch_axis, targets, gradient_scaler, clip_norm, set_to_none)
     with cuda_environment():
         own = inputs is None and not isinstance(model, torch.nn.Module)
-        values = Values(KnownValues(), assumed_value, largest_sizes)
+        values = Values(KnownValues(), assumed_value, largest_sizes, drawn=DrawnMasks())
         with ValuesFollowed(values.known, values.assumed_value):
             training = None if own else ModelTraining(model, inputs, options)
         build, module = (_on_meta(model), None) if training is None else (training, training.model)
-        recordings = _record(build, module, batches, values)
+        recordings, merged = _merged(build, module, batches, values)
     read = list(dict.fromkeys(where for recording in recordings for where in recording.read))
-    try:
-        merged = merge(recordings, batches)
-    except CaptureError as error:
-        if read:
-            raise CaptureError(f"{error}; or the step decides by a number that it reads from the GPU: {read[0]}") from error
-        raise
     alike = [f"{where}: it reads numbers from the GPU; others stand for them in each recording, and the step runs alike" for where in read]
     kind = recordings[0].modules[0][1]
     found_sample, found_length = _sample(training, batches[0])
@@ -119,6 +114,28 @@ def capture(
     )
 
 
+def _merged(
+    build: Callable[[int], Any], module: torch.nn.Module | None, batches: Sequence[int], values: Values
+) -> tuple[list[Recording], Merged]:
+    """Returns the recordings and the step that they make, with masks that are drawn on the host as even as they have to be."""
+    recordings = _record(build, module, batches, values)
+    try:
+        return recordings, merge(recordings, batches)
+    except CaptureError as error:
+        if values.drawn is not None and values.drawn.met and not values.drawn.even:
+            try:
+                recordings, merged = _merged(build, module, batches, values._replace(drawn=DrawnMasks(even=True)))
+                even = f"each sample has as many of their numbers as the mean one at batch {batches[0]}"
+                merged.warnings.append(f"masks are drawn on the host: {even}")
+                return recordings, merged
+            except CaptureError:
+                raise error from None
+        read = [where for recording in recordings for where in recording.read]
+        if read:
+            raise CaptureError(f"{error}; or the step decides by a number that it reads from the GPU: {read[0]}") from error
+        raise
+
+
 def _record(
     train_step: Callable[[int], Any], module: torch.nn.Module | None, batches: Sequence[int], values: Values
 ) -> list[Recording]:
@@ -128,6 +145,8 @@ def _record(
     may_compare = len(batches) > 1 and values.assumed_value is None
     shapes, trained = Shapes(), None
     for i, batch in enumerate(batches):
+        if values.drawn is not None:
+            values.drawn.batch = batch
         values = values._replace(stand_in=STAND_INS[i % len(STAND_INS)] if may_compare else None)
         with ValuesFollowed(values.known, values.assumed_value):
             step = train_step(batch)

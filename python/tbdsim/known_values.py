@@ -101,6 +101,8 @@ class KnownValues:
                 return
         if all(_is_small(tensor) for tensor in made):
             for tensor, there in zip(made, tensors_in(self.result_of(operator, args, kwargs))):
+                if there.shape != tensor.shape:  # of a mask that is drawn (drawn_masks.py)
+                    continue
                 self._keep(tensor, self._storage_like(tensor, there, args))
 
     def _storage_like(self, tensor: torch.Tensor, there: torch.Tensor, args: Any) -> torch.UntypedStorage:

@@ -22,6 +22,7 @@ class Modules:
         self._paths: dict[int, str] = {}
         self._owners: dict[int, torch.nn.Module] = {}
         self._roots: list[torch.nn.Module] = []
+        self._root_paths: list[str] = []
         self._stack: list[int] = [0]
         # autograd numbers its nodes; `_changes` holds the number at which each module in `_at_changes` began to run
         self._changes: list[int] = [0]
@@ -35,8 +36,22 @@ class Modules:
         """The models: modules that were called and are part of no other."""
         return self._roots
 
+    @property
+    def root_paths(self) -> list[str]:
+        """The paths of the models: none for the first, the class of others, numbered from 2 on where it is that of several."""
+        return self._root_paths
+
+    def _free_path(self, kind: str) -> str:
+        """Returns the path of a further model of a class."""
+        path, number = kind, 1
+        while path in self._root_paths:
+            number += 1
+            path = f"{kind} {number}"
+        return path
+
     def _add_root(self, root: torch.nn.Module, path: str) -> None:
         self._roots.append(root)
+        self._root_paths.append(path)
         for name, module in root.named_modules():
             self._paths[id(module)] = ".".join(part for part in (path, name) if part)
             for parameter in module.parameters(recurse=False):
@@ -45,7 +60,7 @@ class Modules:
     def index(self, module: torch.nn.Module) -> int:
         """Returns the index of a module. One that is in no model that was met before is a further model, named by its class."""
         if id(module) not in self._paths:
-            self._add_root(module, type(module).__name__ if self._roots else "")
+            self._add_root(module, self._free_path(type(module).__name__) if self._roots else "")
             if len(self._roots) == 1:
                 self.met[0] = ("", type(module).__name__)
                 self._index_of[id(module)] = 0

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 import sys
+import sysconfig
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import wraps
 from importlib import import_module
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -115,6 +118,19 @@ def _first_trial(recorder: Recorder) -> Any:
     return search
 
 
+def _names_of_script(functions: dict[int, str]) -> Iterator[tuple[Any, str, str]]:
+    """Yields module, name and function of `math` where a script has imported one by name; `functions`: their names by identity.
+
+    A script is what lies in no folder of Python or of packages.
+    """
+    folders = [*map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")), Path(torch.__file__).parents[1], Path(__file__).parent]
+    installed = tuple(map(str, folders))
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if isinstance(module, ModuleType) and (module.__name__ == "__main__" or file and not file.startswith(installed)):
+            yield from ((module, name, functions[id(value)]) for name, value in list(vars(module).items()) if id(value) in functions)
+
+
 @contextmanager
 def reads_answered(recorder: Recorder) -> Iterator[None]:
     """Answers until the block ends what is asked of values in gradient scalers, averaged weights, distributions, and by `.item()`."""
@@ -126,9 +142,12 @@ def reads_answered(recorder: Recorder) -> Iterator[None]:
         for name, kind in (("__float__", float), ("__int__", int)):
             stack.enter_context(replaced(torch.Tensor, name, _ordinary(recorder, name, kind)))
         stack.enter_context(replaced(torch.Tensor, "__format__", _format))
-        for name in FUNCTIONS_OF_NUMBERS:
-            if hasattr(math, name):  # some are of later Pythons
-                stack.enter_context(replaced(math, name, of_read_numbers(getattr(math, name))))
+        functions = {name: getattr(math, name) for name in FUNCTIONS_OF_NUMBERS if hasattr(math, name)}  # some are of later Pythons
+        answering = {name: of_read_numbers(function) for name, function in functions.items()}
+        for module, name, function in _names_of_script({id(function): name for name, function in functions.items()}):
+            stack.enter_context(replaced(module, name, answering[function]))
+        for name, function in answering.items():
+            stack.enter_context(replaced(math, name, function))
         stack.enter_context(replaced(math, "isclose", close_to_read_numbers))
         stack.enter_context(replaced(torch.optim.LBFGS, "step", _all_iterations(torch.optim.LBFGS.step)))
         stack.enter_context(replaced(import_module("torch.optim.lbfgs"), "_strong_wolfe", _first_trial(recorder)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from functools import wraps
+from numbers import Number
 from typing import Any
 
 #: Numbers that stand for one that is read, one in each recording in turn. A step that runs alike with all of them does not decide by it.
@@ -70,8 +71,9 @@ class ReadNumber(float):
         self.compared(self.where)  # perhaps, later: an ordinary number does not tell
         return super().__float__()
 
-    def _number(self, *_: Any) -> ReadNumber:
-        return self
+    def _number(self, *others: Any) -> Any:
+        """Returns the number that arithmetic gives; with a tensor or an array, which are no numbers, arithmetic is theirs."""
+        return self if all(isinstance(other, Number) for other in others) else NotImplemented
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _number
     __pow__ = __rpow__ = __neg__ = __pos__ = __abs__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _number

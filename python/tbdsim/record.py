@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from .drawn_masks import DrawnMasks
 from .environment import phases_marked
 from .known_values import KnownValues, parts_of
 from .modules import Modules
@@ -26,6 +27,7 @@ class Values(NamedTuple):
     assumed_value: float | None = None
     largest_sizes: bool | float = False
     stand_in: float | None = None
+    drawn: DrawnMasks | None = None
 
 
 @contextmanager
@@ -56,7 +58,7 @@ class Trained:
         recorder = Recorder(Modules(model), shapes, *values)
         with recorder.modules.watched(), phases_marked(recorder), _same_random_numbers(), recorder:
             step()
-        self.models = recorder.modules.roots
+        self.models, self._paths = recorder.modules.roots, recorder.modules.root_paths
         self.optimizers = list(recorder.optimizers.values())
 
     def has_met(self, recorder: Recorder) -> bool:
@@ -68,8 +70,8 @@ class Trained:
     def parameters(self) -> dict[str, torch.nn.Parameter]:
         """Returns all parameters by name: those of the models, then those that only an optimizer knows."""
         named: dict[str, torch.nn.Parameter] = {}
-        for i, model in enumerate(self.models):
-            prefix = f"{type(model).__name__}." if i else ""
+        for path, model in zip(self._paths, self.models):
+            prefix = f"{path}." if path else ""
             named.update({prefix + name: parameter for name, parameter in model.named_parameters()})
         known = {id(parameter) for parameter in named.values()}
         for optimizer in self.optimizers:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from .drawn_masks import DrawnMasks
 from .errors import CaptureError
 from .known_values import KnownValues, made_of_parts, on_meta, tensors_in, written_tensors
 from .largest_sizes import is_mask, largest_result, with_places
@@ -70,6 +71,7 @@ class Recorder(TorchDispatchMode):
         assumed_value: float | None = None,
         largest_sizes: bool | float = False,
         stand_in: float | None = None,
+        drawn: DrawnMasks | None = None,
     ) -> None:
         super().__init__()
         self.modules, self.shapes = modules, shapes
@@ -84,6 +86,8 @@ class Recorder(TorchDispatchMode):
         self._assumed = assumed_value
         self._largest = float(largest_sizes)
         self._stand_in = stand_in
+        self._drawn = drawn or DrawnMasks()
+        self._drawn.begin()
         self._read: list[str] = []  # where numbers were read by which the step may decide
         self._inside = False  # an operator, which may launch kernels of Triton
 
@@ -261,7 +265,7 @@ class Recorder(TorchDispatchMode):
             dynamic = {torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output} & set(operator.tags)
             numbers = self._known.result_of(operator, args, kwargs)
             if numbers is not None:
-                return on_meta(numbers)
+                return on_meta(self._evenly_drawn(operator, numbers, args))
             if torch.Tag.data_dependent_output in operator.tags and str(operator._schema.returns[0].type) == "bool":
                 return self._read_scalar(operator, torch.empty((), dtype=torch.bool, device="meta"))  # `torch.equal`, `allclose`
             result = largest_result(operator, self._largest, args, kwargs) if self._largest else None
@@ -280,6 +284,15 @@ class Recorder(TorchDispatchMode):
                 if self._read:
                     reason += f"; or the step decides by a number that it reads from the GPU: {self._read[-1]}"
             raise self._error(operator, reason) from error
+
+    def _evenly_drawn(self, operator: Any, result: Any, args: Any) -> Any:
+        """Returns the result; of `nonzero` with as many places as DrawnMasks says."""
+        if operator is not torch.ops.aten.nonzero.default:
+            return result
+        places = self._drawn.count(args[0].numel(), result.shape[0])
+        if places == result.shape[0]:
+            return result
+        return result.new_zeros(result.shape[1], places).t()  # as `nonzero` lays them out
 
     def read_number(self, may_decide: bool) -> ReadNumber:
         """Returns what stands for a number that is read now. A comparison of it is an error where the recording is the only one."""

@@ -51,7 +51,7 @@ class _Merger:
     def tensor(self, uses: Sequence[TensorUse], where: str) -> int:
         first = uses[0]
         if any((use.storage, use.dtype, len(use.shape)) != (first.storage, first.dtype, len(first.shape)) for use in uses):
-            raise CaptureError(f"{where}: a tensor has another storage, dtype or number of dimensions at another batch")
+            raise CaptureError(f"{where}: a tensor has another storage, dtype or number of dimensions at another batch: {_DEPENDS}")
         tensor = Tensor(
             first.storage,
             first.dtype,
@@ -98,7 +98,8 @@ class _Merger:
                 return first
             if any(len(value) != len(first) for value in values):
                 raise CaptureError(
-                    f"{where}: a list has {', '.join(str(len(value)) for value in values)} entries at batches {', '.join(map(str, self.batches))}"
+                    f"{where}: a list has {', '.join(str(len(value)) for value in values)} entries at batches {', '.join(map(str, self.batches))}: "
+                    + _DEPENDS
                 )
             return [self.argument(items, where) for items in zip(*values)]
         if isinstance(first, int) and not isinstance(first, bool):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 import torch
+from torch import nn
 
 import tbdsim
 from tbdsim.macs import multiply_adds
@@ -114,3 +116,26 @@ def test_timm(name: str) -> None:
     assert {storage.name for storage in step.storages if storage.role == "gradient"} == {
         parameter for parameter, value in model.named_parameters() if value.requires_grad
     }
+
+
+def test_models_of_one_class_keep_their_weights_apart() -> None:
+    """Blocks that a step calls one by one, as around checkpoints: frozen ones are known from no optimizer."""
+
+    def train_step(batch: int) -> Callable[[], None]:
+        blocks = [nn.Linear(4, 4).requires_grad_(i == 3) for i in range(4)]
+        optimizer = torch.optim.SGD(blocks[3].parameters(), lr=0.1)
+        x = torch.empty(batch, 4)
+
+        def step() -> None:
+            y = x
+            for block in blocks:
+                y = block(y)
+            optimizer.zero_grad()
+            y.sum().backward()
+            optimizer.step()
+
+        return step
+
+    summary = tbdsim.capture(train_step).summary()
+    assert summary.parameters == 4 * (4 * 4 + 4)
+    assert [(module.path, module.parameters) for module in summary.modules] == [("", 20), ("Linear", 20), ("Linear 2", 20), ("Linear 3", 20)]

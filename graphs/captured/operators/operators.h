@@ -30,6 +30,19 @@ void lower_real_to_complex(OperatorSite& site);
 void lower_complex_to_real(OperatorSite& site);
 void lower_complex_to_complex(OperatorSite& site);
 
+// linear_algebra.cpp
+void lower_cholesky(OperatorSite& site);
+void lower_cholesky_solve(OperatorSite& site);
+void lower_cholesky_inverse(OperatorSite& site);
+void lower_triangular_solve(OperatorSite& site);
+void lower_lu(OperatorSite& site);
+void lower_lu_and_solve(OperatorSite& site);
+void lower_lu_solve(OperatorSite& site);
+void lower_qr(OperatorSite& site);
+void lower_reflections(OperatorSite& site);
+void lower_symmetric_eigenvalues(OperatorSite& site);
+void lower_singular_values(OperatorSite& site);
+
 // recurrent.cpp
 void lower_recurrent(OperatorSite& site);
 void lower_recurrent_backward(OperatorSite& site);
