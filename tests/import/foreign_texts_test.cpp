@@ -145,16 +145,14 @@ TEST(ForeignTexts, OfNsightComputeWithRulesAreRead) {
   EXPECT_THAT(run.kernels.at(0).name, HasSubstr("a, b"));
 }
 
-// Files of other programs that have a way to become ours: configurations, networks of Keras as JSON.
-TEST(ForeignTexts, OfNetworksInJsonSayWhatIsExpected) {
+// Files of other programs that have a way to become ours: configurations.
+TEST(ForeignTexts, OfConfigurationsSayWhatIsExpected) {
   const test::TempDir dir;
   const auto error = [&](const std::string& text) {
     return test::run({"import", dir.write("c.json", text).string()}).err;
   };
   EXPECT_THAT(error(R"({"model_type": "llama", "hidden_size": 4096})"),
               HasSubstr("python -m tbdsim.hugging_face"));
-  EXPECT_THAT(error(R"({"class_name": "Functional", "config": {"layers": [{"module": "keras.layers"}]}})"),
-              HasSubstr("expected ONNX of keras.models.model_from_json(...)"));
 }
 
 // hwloc before 1.11 calls packages sockets, and has a device's name in an attribute.
