@@ -87,9 +87,9 @@ NetworkTensor KerasConversion::in(const KerasSite& site, std::size_t number) {
   const std::vector<std::int64_t> shape = {image[0], image[1] + tensor.pads[0] + tensor.pads[1],
                                            image[2] + tensor.pads[2] + tensor.pads[3]};
   builder_.fix_shapes();
-  return builder_.add("pad", site.name + "/pad", {tensor.inside}, shape,
-                      {{"dims", spec_list({spec_number(shape[0]), spec_number(shape[1]),
-                                           spec_number(shape[2])})}});
+  return builder_.add(
+      "pad", site.name + "/pad", {tensor.inside}, shape,
+      {{"dims", spec_list({spec_number(shape[0]), spec_number(shape[1]), spec_number(shape[2])})}});
 }
 
 NetworkTensor KerasConversion::add(const KerasSite& site, const std::string& type,
@@ -134,15 +134,28 @@ NetworkTensor KerasConversion::function(const KerasSite& site, const std::string
   struct Function {
     std::string_view name, layer;
   };
-  static constexpr Function kFunctions[] = {
-      {"celu", "relu"},         {"elu", "relu"},           {"exponential", "pointwise"},
-      {"gelu", "gelu"},         {"hardsigmoid", "hardsigmoid"}, {"hardsilu", "hardswish"},
-      {"hardswish", "hardswish"}, {"leakyrelu", "relu"},   {"logsigmoid", "pointwise"},
-      {"mish", "pointwise"},    {"negative", "scale"},     {"relu", "relu"},
-      {"relu6", "relu6"},       {"selu", "relu"},          {"sigmoid", "sigmoid"},
-      {"silu", "silu"},         {"softplus", "pointwise"}, {"softsign", "pointwise"},
-      {"sqrt", "pointwise"},    {"square", "pointwise"},   {"swish", "silu"},
-      {"tanh", "tanh"}};
+  static constexpr Function kFunctions[] = {{"celu", "relu"},
+                                            {"elu", "relu"},
+                                            {"exponential", "pointwise"},
+                                            {"gelu", "gelu"},
+                                            {"hardsigmoid", "hardsigmoid"},
+                                            {"hardsilu", "hardswish"},
+                                            {"hardswish", "hardswish"},
+                                            {"leakyrelu", "relu"},
+                                            {"logsigmoid", "pointwise"},
+                                            {"mish", "pointwise"},
+                                            {"negative", "scale"},
+                                            {"relu", "relu"},
+                                            {"relu6", "relu6"},
+                                            {"selu", "relu"},
+                                            {"sigmoid", "sigmoid"},
+                                            {"silu", "silu"},
+                                            {"softplus", "pointwise"},
+                                            {"softsign", "pointwise"},
+                                            {"sqrt", "pointwise"},
+                                            {"square", "pointwise"},
+                                            {"swish", "silu"},
+                                            {"tanh", "tanh"}};
   const std::string plain = plain_name(name);
   if (plain == "linear") return from;
   KerasSite own = site;

@@ -1,4 +1,5 @@
-// The state of a conversion of a network of Keras: the layers so far, and which of them have a layer's weights.
+// The state of a conversion of a network of Keras: the layers so far, and which of them have a layer's
+// weights.
 #pragma once
 
 #include <array>

@@ -45,8 +45,8 @@ struct Join {
   std::string_view type;
   const char* operation;
 };
-constexpr Join kJoins[] = {{"Add", "add"},           {"Average", "add"},     {"CustomScaleLayer", "add"},
-                           {"Divide", "divide"},     {"Maximum", "function"}, {"Minimum", "function"},
+constexpr Join kJoins[] = {{"Add", "add"},           {"Average", "add"},       {"CustomScaleLayer", "add"},
+                           {"Divide", "divide"},     {"Maximum", "function"},  {"Minimum", "function"},
                            {"Multiply", "multiply"}, {"Subtract", "subtract"}, {"TrueDivide", "divide"}};
 
 // What an operator of Keras 2 calls: "math.multiply", "__operators__.add", "nn.relu".
@@ -105,8 +105,8 @@ NetworkTensor concatenated(KerasConversion& net, const KerasSite& site) {
     for (NetworkTensor& part : parts)
       part = net.builder().add_reshape(site.name + "/rows", part, rows(part.shape));
   }
-  const NetworkTensor to = net.add(site, "concat", parts, between ? rows(shape) : shape,
-                                   {{"axis", spec_scalar("last")}});
+  const NetworkTensor to =
+      net.add(site, "concat", parts, between ? rows(shape) : shape, {{"axis", spec_scalar("last")}});
   return between ? net.builder().add_reshape(site.name, to, shape) : to;
 }
 

@@ -58,8 +58,8 @@ bool is_of_channels(KerasConversion& net, const KerasSite& site, const NetworkTe
   const JsonNode* axis = net.keras().find(site.config, "axis");
   if (axis == nullptr) return true;
   if (axis->is_list() && axis->size() != 1) return false;
-  const std::int64_t number = axis->is_list() ? net.keras().item(*axis, 0).whole(-100, 100)
-                                              : axis->whole(-100, 100);
+  const std::int64_t number =
+      axis->is_list() ? net.keras().item(*axis, 0).whole(-100, 100) : axis->whole(-100, 100);
   const std::int64_t rank = std::ssize(from.shape) + 1;
   const std::int64_t channels = net.channels_first() && is_image(from) ? 1 : rank - 1;
   return (number < 0 ? number + rank : number) == channels;

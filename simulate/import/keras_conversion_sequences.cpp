@@ -56,8 +56,8 @@ KerasOutputs recurrent(KerasConversion& net, const KerasSite& site) {
 
 KerasOutputs both_ways(KerasConversion& net, const KerasSite& site) {
   const KerasFile::Part inner = net.keras().part(net.keras().require(site.config, "layer"));
-  const bool known = inner.type == "LSTM" || inner.type == "GRU" || inner.type == "CuDNNLSTM" ||
-                     inner.type == "CuDNNGRU";
+  const bool known =
+      inner.type == "LSTM" || inner.type == "GRU" || inner.type == "CuDNNLSTM" || inner.type == "CuDNNGRU";
   if (!known || site.from.size() != 1 || site.from[0].inside.shape.size() != 2)
     return one(net.unsupported(site, "of " + inner.type));
   std::vector<NetworkTensor> ways;
@@ -153,11 +153,10 @@ struct Conversion {
   std::string_view type;
   KerasOutputs (*add)(KerasConversion& net, const KerasSite& site);
 };
-constexpr Conversion kConversions[] = {{"Bidirectional", both_ways}, {"CuDNNGRU", recurrent},
-                                       {"CuDNNLSTM", recurrent},     {"Embedding", embedding},
-                                       {"GRU", recurrent},           {"LSTM", recurrent},
-                                       {"MultiHeadAttention", attention}, {"RepeatVector", repeated},
-                                       {"TimeDistributed", each_step}};
+constexpr Conversion kConversions[] = {
+    {"Bidirectional", both_ways},      {"CuDNNGRU", recurrent},    {"CuDNNLSTM", recurrent},
+    {"Embedding", embedding},          {"GRU", recurrent},         {"LSTM", recurrent},
+    {"MultiHeadAttention", attention}, {"RepeatVector", repeated}, {"TimeDistributed", each_step}};
 
 }  // namespace
 

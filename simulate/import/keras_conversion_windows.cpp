@@ -95,8 +95,8 @@ LayerKeys filter_keys(std::int64_t filters, bool bias, std::int64_t groups) {
 NetworkTensor convolution(KerasConversion& net, const KerasSite& site, const NetworkTensor& from,
                           const Window& sides, std::int64_t filters, bool bias, std::int64_t groups) {
   if (from.shape[0] % groups != 0)
-    net.fail(site, fmt::format("{} channels in {} groups; expected a whole number in each", from.shape[0],
-                               groups));
+    net.fail(site,
+             fmt::format("{} channels in {} groups; expected a whole number in each", from.shape[0], groups));
   LayerKeys keys = net.of_weights(site, filter_keys(filters, bias, groups));
   return net.set_owner(site, add_padded(net, site, "conv2d", from, sides, filters, std::move(keys)));
 }
@@ -153,7 +153,8 @@ NetworkTensor transposed(KerasConversion& net, const KerasSite& site) {
     (void)net.unsupported(site, "of other than squares without further pads");
     return {.layer = from.layer, .shape = {filters, side(from.shape[1]), side(from.shape[2])}};
   }
-  return net.add_trained(site, "conv_transpose2d", {from}, {filters, side(from.shape[1]), side(from.shape[2])},
+  return net.add_trained(site, "conv_transpose2d", {from},
+                         {filters, side(from.shape[1]), side(from.shape[2])},
                          {{"filters", spec_number(filters)},
                           {"kernel", spec_number(kernel[0])},
                           {"stride", spec_number(stride[0])},
@@ -166,7 +167,8 @@ NetworkTensor upsample(KerasConversion& net, const KerasSite& site) {
   const NetworkTensor from = net.in(site);
   const Sides size = net.numbers(site, "size", 2, 2);
   const std::string mode = net.text(site, "interpolation", "nearest");
-  const Sides shape = {from.shape[0], product_of({from.shape[1], size[0]}), product_of({from.shape[2], size[1]})};
+  const Sides shape = {from.shape[0], product_of({from.shape[1], size[0]}),
+                       product_of({from.shape[2], size[1]})};
   constexpr std::int64_t kMostFactor = 64;  // as the layer has it
   if (size[0] != size[1] || size[0] > kMostFactor) {
     (void)net.unsupported(site, "by two factors");
@@ -202,8 +204,9 @@ NetworkTensor cropped(KerasConversion& net, const KerasSite& site) {
   const Sides shape = {from.shape[0], from.shape[1] - off[0] - off[1], from.shape[2] - off[2] - off[3]};
   if (shape[1] < 1 || shape[2] < 1) net.fail(site, "leaves nothing of its image; expected less cropping");
   net.builder().fix_shapes();
-  return net.add(site, "slice", {from}, shape,
-                 {{"dims", spec_list({spec_number(shape[0]), spec_number(shape[1]), spec_number(shape[2])})}});
+  return net.add(
+      site, "slice", {from}, shape,
+      {{"dims", spec_list({spec_number(shape[0]), spec_number(shape[1]), spec_number(shape[2])})}});
 }
 
 // The mean or maximum of all pixels, or of a sequence's positions. Of a mean one pixel is left, which stands

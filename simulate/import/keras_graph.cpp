@@ -253,7 +253,8 @@ void KerasFile::read_graph(KerasModel& model, const JsonNode& config,
   model.order = ordered_calls(model);
   std::size_t all = 0;
   for (const KerasLayer& one : model.layers) all += one.calls.size();
-  if (model.order.size() != all) config.fail("layers that read what others before them make, without a circle");
+  if (model.order.size() != all)
+    config.fail("layers that read what others before them make, without a circle");
 }
 
 }  // namespace tbdsim

@@ -21,7 +21,7 @@ struct KerasOutput {
 
 struct KerasCall {
   std::vector<KerasOutput> from;
-  bool causal = false;     // an attention that sees no later positions
+  bool causal = false;  // an attention that sees no later positions
 };
 
 struct KerasModel;

@@ -25,8 +25,8 @@ class Reader {
     if (inputs.empty()) inputs.push_back({.inside = net_.builder().input(sides("input", model.input_shape))});
     const KerasOutputs outputs = read(model, inputs, "");
     if (outputs.size() > 1)
-      net_.builder().note(fmt::format("the first of {} outputs; layers that only others need are left out",
-                                      outputs.size()));
+      net_.builder().note(
+          fmt::format("the first of {} outputs; layers that only others need are left out", outputs.size()));
     return net_.builder().finish(net_.before_softmax(outputs.at(0).inside), "Keras");
   }
 
@@ -44,8 +44,8 @@ class Reader {
     for (std::size_t i = 1; i < shape->size(); ++i) {
       const JsonNode side = (*shape)[i];
       if (side.is_null()) {
-        net_.builder().fail(fmt::format("side {} of the input {} is left open; expected {}", i, in_quotes(name),
-                                        expected));
+        net_.builder().fail(
+            fmt::format("side {} of the input {} is left open; expected {}", i, in_quotes(name), expected));
       }
       all.push_back(side.whole(1, kLargest));
     }
@@ -70,7 +70,8 @@ class Reader {
       made[{model.inputs[i], 0}] = {inputs[i]};
     for (const auto& [number, call] : model.order) {
       if (made.contains({number, call})) continue;
-      if (++calls_ > kMostCalls) net_.builder().fail("more than 200000 calls of layers; expected a smaller network");
+      if (++calls_ > kMostCalls)
+        net_.builder().fail("more than 200000 calls of layers; expected a smaller network");
       const KerasLayer& layer = model.layers[number];
       KerasSite site{.layer = layer,
                      .type = layer.type,

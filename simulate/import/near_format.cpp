@@ -58,6 +58,18 @@ struct Near {
 constexpr Near kNear[] = {
     {[](std::string_view text) { return holds(text, "| NVIDIA-SMI"); },
      "the table of nvidia-smi, which cuts names; expected what 'nvidia-smi -q' prints"},
+    {[](std::string_view text) { return text.starts_with("GPU 0: ") && holds(text, "(UUID: "); },
+     "names of cards or their NVLinks; expected what 'nvidia-smi -q' prints of the cards, or 'nvidia-smi "
+     "topo "
+     "-m' of the machine"},
+    {[](std::string_view text) { return holds(text, "Profiling result:") && holds(text, "=="); },
+     "what nvprof prints for people, or metrics without times; expected 'nvprof --csv' with or without "
+     "--print-gpu-trace"},
+    {[](std::string_view text) { return holds(text, "Section: ") && holds(text, "Metric Value"); },
+     "what ncu prints for people; expected 'ncu --csv', also of a report that is there: 'ncu --csv --import "
+     "my.ncu-rep'"},
+    {[](std::string_view text) { return text.starts_with("version https://git-lfs"); },
+     "where Git LFS has the file; expected the file itself, as 'git lfs pull' gets it"},
     {[](std::string_view text) { return any_line(text, is_pci_device); },
      "a list of lspci, which shows no switches; expected what 'lspci -tv' prints"},
     {[](std::string_view text) { return any_line(text, is_row_of_card); },

@@ -167,8 +167,7 @@ NetworkTensor PrototxtReader::scale(const Site& site) {
 NetworkTensor PrototxtReader::normalize(const Site& site) {
   if (!is_image(site.in())) return unsupported(site, "of no image");
   const Sides pixels = {site.in().shape[1] * site.in().shape[2], site.in().shape[0]};
-  const NetworkTensor copied =
-      builder_.add("image_positions", site.name + "/pixels", {site.in()}, pixels);
+  const NetworkTensor copied = builder_.add("image_positions", site.name + "/pixels", {site.in()}, pixels);
   const NetworkTensor norm = builder_.add("rms_norm", site.name, {copied}, pixels);
   const Sides swapped = {pixels[1], pixels[0]};
   const NetworkTensor back = builder_.add("transpose", site.name + "/back", {norm}, swapped);
@@ -205,9 +204,10 @@ NetworkTensor PrototxtReader::embed(const Site& site) {
   if (site.in().shape.size() != 1) return unsupported(site, "of no sequence");
   const std::int64_t outputs = number(p.text("num_output"), site.name + ": num_output", 1);
   const std::int64_t words = number(p.text("input_dim"), site.name + ": input_dim", 1);
-  return set_owner(site, builder_.add("embedding", site.name, {site.in()}, {site.in().shape[0], outputs},
-                                      of_weights(site, {{"words", spec_number(words)},
-                                                        {"outputs", spec_number(outputs)}})));
+  return set_owner(
+      site,
+      builder_.add("embedding", site.name, {site.in()}, {site.in().shape[0], outputs},
+                   of_weights(site, {{"words", spec_number(words)}, {"outputs", spec_number(outputs)}})));
 }
 
 // Along the channels or the last side.
@@ -221,7 +221,8 @@ NetworkTensor PrototxtReader::concat(const Site& site) {
   shape[at] = 0;
   for (const NetworkTensor& part : site.from) {
     if (part.shape.size() != shape.size())
-      builder_.fail(in_quotes(site.name) + ": inputs of several shapes; expected them alike but for channels");
+      builder_.fail(in_quotes(site.name) +
+                    ": inputs of several shapes; expected them alike but for channels");
     shape[at] += part.shape[at];
   }
   LayerKeys keys;
@@ -275,9 +276,10 @@ NetworkTensor PrototxtReader::slice(const Site& site) {
     shape[at] = points[i] - before;
     before = points[i];
     if (shape[at] < 1 || before > all)
-      builder_.fail(fmt::format("{}: slice_point: a part of {} of {}; expected points in order, one fewer than "
-                                "tops",
-                                in_quotes(site.name), shape[at], all));
+      builder_.fail(
+          fmt::format("{}: slice_point: a part of {} of {}; expected points in order, one fewer than "
+                      "tops",
+                      in_quotes(site.name), shape[at], all));
     last_ = blobs_[tops[i]] = shape == site.in().shape ? site.in() : resized("slice", site, site.in(), shape);
   }
   return last_;
@@ -366,18 +368,20 @@ NetworkTensor PrototxtReader::deconvolution(const Site& site) {
                         {{"outputs", spec_list({spec_number(shape[1]), spec_number(shape[2])})},
                          {"mode", spec_scalar("bilinear")}});
   }
-  if (!square || groups != 1 || tall.dilation != 1 || tall.stride > tall.kernel || tall.before >= tall.kernel) {
+  if (!square || groups != 1 || tall.dilation != 1 || tall.stride > tall.kernel ||
+      tall.before >= tall.kernel) {
     const NetworkTensor to = unsupported(site, "in groups, or not square");
     return {.layer = to.layer, .shape = shape};
   }
   return set_owner(
-      site, builder_.add("conv_transpose2d", site.name, {site.in()}, shape,
-                         of_weights(site, {{"filters", spec_number(filters)},
-                                           {"kernel", spec_number(tall.kernel)},
-                                           {"stride", spec_number(tall.stride)},
-                                           {"padding", spec_number(tall.before)},
-                                           {"bias", spec_scalar(p.text("bias_term") == "false" ? "false"
-                                                                                               : "true")}})));
+      site,
+      builder_.add(
+          "conv_transpose2d", site.name, {site.in()}, shape,
+          of_weights(site, {{"filters", spec_number(filters)},
+                            {"kernel", spec_number(tall.kernel)},
+                            {"stride", spec_number(tall.stride)},
+                            {"padding", spec_number(tall.before)},
+                            {"bias", spec_scalar(p.text("bias_term") == "false" ? "false" : "true")}})));
 }
 
 }  // namespace tbdsim

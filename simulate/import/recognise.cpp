@@ -121,8 +121,10 @@ std::string beginning_of(const std::filesystem::path& file) {
 }  // namespace
 
 std::optional<FileFormat> recognise(const std::filesystem::path& file) {
-  if (file.extension() == ".onnx") return FileFormat::onnx;
-  return recognise_text(beginning_of(file));
+  const std::string beginning = beginning_of(file);
+  const bool elsewhere = beginning.starts_with("version https://git-lfs");  // near_format.cpp says what it is
+  if (file.extension() == ".onnx" && !elsewhere) return FileFormat::onnx;
+  return recognise_text(beginning);
 }
 
 FileFormat require_format(const std::filesystem::path& file) {

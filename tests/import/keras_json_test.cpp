@@ -1,12 +1,11 @@
 // Networks that Keras writes as JSON become models with the parameters that Keras counts as trained.
-#include "simulate/import/keras_network.h"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/file.h"
+#include "simulate/import/keras_network.h"
 #include "simulate/import/recognise.h"
 #include "tests/hwspecs/message_of.h"
 #include "tests/import/files.h"
@@ -53,9 +52,7 @@ std::string chain(const std::vector<std::string>& layers) {
   return fmt::format(R"({{"class_name": "Sequential", "config": {{"name": "s", "layers": [{}]}}}})",
                      fmt::join(layers, ", "));
 }
-std::string input(const std::string& shape) {
-  return layer("InputLayer", "\"batch_shape\": " + shape);
-}
+std::string input(const std::string& shape) { return layer("InputLayer", "\"batch_shape\": " + shape); }
 
 // 3 16 9 without biases; a model inside of 16 16 9 + 16 and a norm of 2 16; its input beside its output, 2 16
 // channels of 32^2 pixels to 10 classes. The model inside is referred to by its second call, as its making
@@ -73,8 +70,7 @@ TEST(KerasJson, CountsWeightsOfLayersAndModelsThatAreUsedAgainOnce) {
 // 100 words of 32, a norm, four products of 32 by 32 with biases, two LSTMs of 8 units, 16 to 100 classes.
 TEST(KerasJson, ReadsAttentionAndRecurrentLayers) {
   const std::int64_t lstm = 4 * (32 * 8 + 8 * 8 + 8);
-  EXPECT_EQ(counts_of("keras3_sequence.json").parameters,
-            3200 + 64 + 4 * (32 * 32 + 32) + 2 * lstm + 1700);
+  EXPECT_EQ(counts_of("keras3_sequence.json").parameters, 3200 + 64 + 4 * (32 * 32 + 32) + 2 * lstm + 1700);
   const std::string text = read_file(test::import_file("keras3_sequence.json"), 1'000'000);
   const std::string yaml = keras_json_network(text, "k.json", {}).text;
   EXPECT_THAT(yaml, HasSubstr("causal: true"));
@@ -129,11 +125,11 @@ TEST(KerasJson, ReadsOperatorsOfKeras2) {
 
 // Written by json.dump(model.to_json()), as a list of layers (Keras 2.1), by TensorFlow.js.
 TEST(KerasJson, ReadsOtherWaysToWriteAModel) {
-  const std::string layers =
-      "[" + layer("Dense", R"("units": 3, "batch_input_shape": [null, 4])") + "]";
+  const std::string layers = "[" + layer("Dense", R"("units": 3, "batch_input_shape": [null, 4])") + "]";
   const std::string list = R"({"class_name": "Sequential", "config": )" + layers + "}";
   const std::string topology =
-      R"({"format": "layers-model", "modelTopology": {"keras_version": "2.4", "model_config": )" + list + "}}";
+      R"({"format": "layers-model", "modelTopology": {"keras_version": "2.4", "model_config": )" + list +
+      "}}";
   for (const std::string& text : {list, nlohmann::json(list).dump(), topology}) {
     EXPECT_EQ(recognise_text(text), FileFormat::keras_json) << text;
     EXPECT_EQ(counts_of(keras_json_network(text, "k.json", {})), (Counts{15, 12})) << text;
@@ -157,8 +153,9 @@ TEST(KerasJson, ListsLayersThatItHasNotWithTheirCounts) {
 }
 
 TEST(KerasJson, NamesThePlaceOfAnError) {
-  EXPECT_THAT(refusal(chain({input("[null, 8]"), layer("Dense", R"("units": 0)")})),
-              HasSubstr("k.json: config.layers[1].config.units: 0; expected a whole number, 1 to 1000000000"));
+  EXPECT_THAT(
+      refusal(chain({input("[null, 8]"), layer("Dense", R"("units": 0)")})),
+      HasSubstr("k.json: config.layers[1].config.units: 0; expected a whole number, 1 to 1000000000"));
   EXPECT_THAT(refusal(chain({input("[null, 8]"), layer("Dense", "")})),
               HasSubstr("config.layers[1].config: a map; expected a map with the key 'units'"));
   EXPECT_THAT(refusal("{\"class_name\": \"Sequential\", \"config\": {\"layers\": [}"),
@@ -166,8 +163,10 @@ TEST(KerasJson, NamesThePlaceOfAnError) {
   const auto graph = [](const std::string& from, const std::string& reads) {
     return R"({"class_name": "Model", "config": {"layers": [
       {"class_name": "InputLayer", "name": "x", "config": {"batch_shape": [null, 4]}, "inbound_nodes": []},
-      {"class_name": "ReLU", "name": "first", "config": {}, "inbound_nodes": [[[")" + from + R"(", 0, 0, {}]]]},
-      {"class_name": "ReLU", "name": "second", "config": {}, "inbound_nodes": [[[")" + reads +
+      {"class_name": "ReLU", "name": "first", "config": {}, "inbound_nodes": [[[")" +
+           from + R"(", 0, 0, {}]]]},
+      {"class_name": "ReLU", "name": "second", "config": {}, "inbound_nodes": [[[")" +
+           reads +
            R"(", 0, 0, {}]]]}],
       "input_layers": [["x", 0, 0]], "output_layers": [["second", 0, 0]]}})";
   };

@@ -43,20 +43,19 @@ std::string layer(const std::string& type, const std::string& name, const std::s
 
 // (9 - 1) 2 + 4 - 2 = 18 pixels; 6 8 16 weights and 8 biases, each of 81 pixels of the input.
 TEST(Prototxt, DeconvolutionsOverlap) {
-  const Shown net = shown(
-      layer("Deconvolution", "up", "data",
-            "convolution_param { num_output: 8 kernel_size: 4 stride: 2 pad: 1 }"),
-      kImage);
+  const Shown net = shown(layer("Deconvolution", "up", "data",
+                                "convolution_param { num_output: 8 kernel_size: 4 stride: 2 pad: 1 }"),
+                          kImage);
   EXPECT_EQ(net.layers.at("up"), (std::pair<std::string, std::int64_t>("8x18x18", 776)));
   EXPECT_EQ(net.forward_macs, 81 * 768);
 }
 
 // With a group for each channel it enlarges an image, (9 - 1) 2 + 4 - 2, and a filler makes its numbers.
 TEST(Prototxt, DeconvolutionsOfEachChannelEnlarge) {
-  const Shown net = shown(
-      layer("Deconvolution", "up", "data",
-            "convolution_param { num_output: 6 group: 6 kernel_size: 4 stride: 2 pad: 1 }"),
-      kImage);
+  const Shown net =
+      shown(layer("Deconvolution", "up", "data",
+                  "convolution_param { num_output: 6 group: 6 kernel_size: 4 stride: 2 pad: 1 }"),
+            kImage);
   EXPECT_EQ(net.layers.at("up"), (std::pair<std::string, std::int64_t>("6x18x18", 0)));
 }
 
@@ -64,7 +63,8 @@ TEST(Prototxt, DeconvolutionsOfEachChannelEnlarge) {
 TEST(Prototxt, ScalesBelongToTheNormsBeforeThem) {
   const std::string norm = "layer { type: \"BatchNorm\" name: \"bn\" bottom: \"data\" top: \"data\" }\n";
   const std::string scale =
-      "layer { type: \"Scale\" name: \"scale\" bottom: \"data\" top: \"data\" scale_param { bias_term: true } "
+      "layer { type: \"Scale\" name: \"scale\" bottom: \"data\" top: \"data\" scale_param { bias_term: true "
+      "} "
       "}\n";
   const std::string relu = "layer { type: \"ReLU\" name: \"r\" bottom: \"data\" top: \"data\" }\n";
   EXPECT_EQ(shown(norm + scale, kImage).parameters, 12);
@@ -78,7 +78,8 @@ TEST(Prototxt, ScalesMayBeComputed) {
   const std::string squeeze =
       layer("Pooling", "mean", "data", "pooling_param { pool: AVE global_pooling: true }") +
       layer("InnerProduct", "fc", "mean", "inner_product_param { num_output: 6 }") +
-      "layer { type: \"Scale\" name: \"s\" bottom: \"data\" bottom: \"fc\" top: \"s\" scale_param { axis: 0 } "
+      "layer { type: \"Scale\" name: \"s\" bottom: \"data\" bottom: \"fc\" top: \"s\" scale_param { axis: 0 "
+      "} "
       "}\n";
   const Shown net = shown(squeeze, kImage);
   EXPECT_EQ(net.layers.at("s").first, "6x9x9");
@@ -87,18 +88,17 @@ TEST(Prototxt, ScalesMayBeComputed) {
 
 // A kernel of 3 rows and 1 column with pads of its own; a slope of each channel; parts and other orders.
 TEST(Prototxt, ReadsLayersOfDetectors) {
-  const std::string net = layer("Convolution", "c", "data",
-                                "convolution_param { num_output: 4 kernel_h: 3 kernel_w: 1 pad_h: 2 pad_w: 0 "
-                                "dilation: 2 bias_term: false }") +
-                          layer("PReLU", "p", "c") + layer("Normalize", "n", "p") +
-                          layer("Permute", "order", "n",
-                                "permute_param { order: 0 order: 2 order: 3 order: 1 }") +
-                          layer("Flatten", "flat", "order") +
-                          layer("Reshape", "rows", "flat",
-                                "reshape_param { shape { dim: 0 dim: -1 dim: 4 } }") +
-                          "layer { type: \"Slice\" name: \"parts\" bottom: \"rows\" top: \"a\" top: \"b\" "
-                          "slice_param { axis: 1 slice_point: 11 } }\n" +
-                          layer("Power", "half", "b", "power_param { scale: 0.5 }");
+  const std::string net =
+      layer("Convolution", "c", "data",
+            "convolution_param { num_output: 4 kernel_h: 3 kernel_w: 1 pad_h: 2 pad_w: 0 "
+            "dilation: 2 bias_term: false }") +
+      layer("PReLU", "p", "c") + layer("Normalize", "n", "p") +
+      layer("Permute", "order", "n", "permute_param { order: 0 order: 2 order: 3 order: 1 }") +
+      layer("Flatten", "flat", "order") +
+      layer("Reshape", "rows", "flat", "reshape_param { shape { dim: 0 dim: -1 dim: 4 } }") +
+      "layer { type: \"Slice\" name: \"parts\" bottom: \"rows\" top: \"a\" top: \"b\" "
+      "slice_param { axis: 1 slice_point: 11 } }\n" +
+      layer("Power", "half", "b", "power_param { scale: 0.5 }");
   const Shown all = shown(net, kImage);
   EXPECT_EQ(all.layers.at("c"), (std::pair<std::string, std::int64_t>("4x9x9", 72)));
   EXPECT_EQ(all.layers.at("p").second, 4);
@@ -113,7 +113,8 @@ TEST(Prototxt, SharesWeightsOfOneName) {
   const std::string net =
       layer("InnerProduct", "a", "data", "param { name: \"w\" } inner_product_param { num_output: 5 }") +
       layer("InnerProduct", "b", "data", "param { name: \"w\" } inner_product_param { num_output: 5 }") +
-      "layer { type: \"Eltwise\" name: \"m\" bottom: \"a\" bottom: \"b\" top: \"m\" eltwise_param { operation: "
+      "layer { type: \"Eltwise\" name: \"m\" bottom: \"a\" bottom: \"b\" top: \"m\" eltwise_param { "
+      "operation: "
       "MAX } }\n";
   EXPECT_EQ(shown(net, "dim: 7 ").parameters, 40);
   const std::string crop =
