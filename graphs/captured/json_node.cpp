@@ -31,8 +31,14 @@ Mark mark_at(const std::string& file, std::string_view text, std::size_t byte) {
 class Collector final : public nlohmann::json_sax<Json> {
  public:
   Collector(const std::string& file, std::string_view text, std::size_t depth, std::size_t most,
-            std::vector<std::string>& texts, std::vector<JsonValue>& items)
-      : file_(file), text_(text), depth_(depth), most_(most), texts_(texts), items_(items) {}
+            const std::string& expected, std::vector<std::string>& texts, std::vector<JsonValue>& items)
+      : file_(file),
+        text_(text),
+        depth_(depth),
+        most_(most),
+        expected_(expected),
+        texts_(texts),
+        items_(items) {}
 
   bool null() override { return add({.kind = Kind::null}); }
   bool boolean(bool value) override { return add({.kind = Kind::flag, .flag = value}); }
@@ -60,7 +66,7 @@ class Collector final : public nlohmann::json_sax<Json> {
   bool start_array(std::size_t) override { return open(); }
   bool end_array() override { return close(Kind::list); }
   bool parse_error(std::size_t position, const std::string&, const Json::exception&) override {
-    throw SpecError(mark_at(file_, text_, position), "no JSON from here on; expected a step file");
+    throw SpecError(mark_at(file_, text_, position), "no JSON from here on; expected " + expected_);
   }
 
   [[nodiscard]] const JsonValue& root() const { return stack_.front(); }
@@ -79,7 +85,7 @@ class Collector final : public nlohmann::json_sax<Json> {
   }
 
   bool add(JsonValue value) {
-    if (++values_ > most_) fail("more than " + std::to_string(most_) + " values; expected a smaller step");
+    if (++values_ > most_) fail("more than " + std::to_string(most_) + " values; expected a smaller file");
     value.key = key_;
     stack_.push_back(value);
     return true;
@@ -87,7 +93,7 @@ class Collector final : public nlohmann::json_sax<Json> {
 
   bool open() {
     if (open_.size() >= depth_)
-      fail("nests deeper than " + std::to_string(depth_) + "; expected a step file");
+      fail("nests deeper than " + std::to_string(depth_) + "; expected " + expected_);
     open_.push_back({stack_.size(), key_});
     return true;
   }
@@ -115,6 +121,7 @@ class Collector final : public nlohmann::json_sax<Json> {
   const std::string& file_;
   std::string_view text_;
   std::size_t depth_, most_;
+  const std::string& expected_;
   std::vector<std::string>& texts_;
   std::vector<JsonValue>& items_;
   std::vector<JsonValue> stack_;
@@ -125,17 +132,18 @@ class Collector final : public nlohmann::json_sax<Json> {
 
 }  // namespace
 
-JsonDocument::JsonDocument(std::string file, const std::string& text, std::size_t depth, std::size_t most)
+JsonDocument::JsonDocument(std::string file, const std::string& text, std::size_t depth, std::size_t most,
+                           const std::string& what)
     : file_(std::move(file)) {
-  Collector plain(file_, text, depth, most, texts_, items_);
+  Collector plain(file_, text, depth, most, what, texts_, items_);
   if (PlainJson(text, plain).run()) {
     items_.push_back(plain.root());
     return;
   }
   texts_.clear();
   items_.clear();
-  Collector collector(file_, text, depth, most, texts_, items_);
-  if (!Json::sax_parse(text, &collector)) throw SpecError(mark_of(file_), "no JSON; expected a step file");
+  Collector collector(file_, text, depth, most, what, texts_, items_);
+  if (!Json::sax_parse(text, &collector)) throw SpecError(mark_of(file_), "no JSON; expected " + what);
   items_.push_back(collector.root());
 }
 

@@ -76,8 +76,9 @@ class JsonNode {
 class JsonDocument {
  public:
   // Throws SpecError for text that is no JSON, has a key twice in a map, nests deeper than `depth` or has
-  // more than `most` values.
-  JsonDocument(std::string file, const std::string& text, std::size_t depth, std::size_t most);
+  // more than `most` values. `what` the file should be is in errors.
+  JsonDocument(std::string file, const std::string& text, std::size_t depth, std::size_t most,
+               const std::string& what = "a step file");
   JsonDocument(const JsonDocument&) = delete;
   JsonDocument& operator=(const JsonDocument&) = delete;
 

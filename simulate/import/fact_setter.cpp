@@ -89,6 +89,8 @@ void FactSetter::l2_size(std::string_view text) const {
   if (bytes > 0) facts_.l2_size = Bytes(bytes);
 }
 
+void FactSetter::divided(std::string_view text) const { facts_.divided |= text.starts_with("Enabled"); }
+
 void FactSetter::ecc(std::string_view text) const {
   if (!unknown(text)) facts_.ecc = text.starts_with("Enabled");
 }
@@ -105,6 +107,7 @@ void FactSetter::pcie_generation(std::string_view text) const {
 
 void set_smi_fact(const FactSetter& set, std::string_view path, std::string_view value) {
   if (path == "GPU/Product Name") set.name(value);
+  if (path == "MIG Mode/Current") set.divided(value);
   if (path == "PCIe Generation/Max") set.pcie_generation(value);
   if (path == "FB Memory Usage/Total") set.usable_memory(value, "MiB");
   if (path == "FB Memory Usage/Reserved") set.reserved_memory(value);
@@ -119,6 +122,7 @@ void set_smi_query_fact(const FactSetter& set, std::string_view field, std::stri
   if (field == "compute_cap") set.capability(value);
   if (field == "memory.total") set.usable_memory(value, "MiB");
   if (field == "memory.reserved") set.reserved_memory(value);
+  if (field == "mig.mode.current") set.divided(value);
   if (field == "ecc.mode.current") set.ecc(value);
   if (field == "power.default_limit" || field == "power.limit") set.power_limit(value);
   if (field == "clocks.max.sm" || field == "clocks.max.graphics") set.clock(value);

@@ -25,6 +25,7 @@ class FactSetter {
   void reserved_memory(std::string_view mebibytes) const;  // taken off the usable memory
   void l2_size(std::string_view text) const;
   void ecc(std::string_view text) const;
+  void divided(std::string_view text) const;
   void power_limit(std::string_view watts) const;
   void pcie_generation(std::string_view text) const;
   // The number of the text, above 0.

@@ -27,6 +27,7 @@ struct GpuFacts {
   std::optional<Bytes> l2_size{};
   std::optional<Watts> power_limit{};
   std::optional<int> pcie_generation{};
+  bool divided = false;  // into MIG slices: the driver says so, of the whole card
 };
 
 // The facts of each GPU named in the output of CUDA's sample deviceQuery, of `nvidia-smi -q` as text and as

@@ -380,7 +380,13 @@ ImportedFile gpu_file(const GpuFacts& facts, const std::string& file, const Give
   if (const auto shared = virtual_gpu(facts.name); shared && shared->slices == 0)
     return shared_card(*shared, facts, values, given, catalog);
   const auto known = known_gpu(facts.name, catalog);
-  return known ? known_card(*known, facts, values, given, catalog) : new_card(facts, file, values, catalog);
+  ImportedFile made =
+      known ? known_card(*known, facts, values, given, catalog) : new_card(facts, file, values, catalog);
+  if (facts.divided)
+    made.notes.emplace_back(
+        "MIG is on, and this is the whole card: of a slice deviceQuery prints its own SMs and memory "
+        "(CUDA_VISIBLE_DEVICES=MIG-... deviceQuery)");
+  return made;
 }
 
 }  // namespace tbdsim

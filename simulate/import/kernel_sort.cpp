@@ -80,6 +80,10 @@ constexpr Part kParts[] = {
     {"elemwisernn", kRecurrent},
     {"persistrnn", kRecurrent},
     {"convert", kElementwise},
+    {"cijk_", kGemm},             // AMD's Tensile
+    {"igemm_fwd", kConvolution},  // of MIOpen
+    {"igemm_bwd", kConvolution},
+    {"igemm_wrw", kConvolution},
     {"dgrad", kConvolution},
     {"wgrad", kConvolution},
     {"fprop", kConvolution},

@@ -89,6 +89,19 @@ std::optional<double> seconds_of_column(std::string_view column) {
   return seconds_of(trimmed(column.substr(first + 1, last - first - 1)));
 }
 
+// Whether three digits are behind each comma of a number, and no point before one.
+bool has_thousands(std::string_view text) {
+  constexpr std::size_t kDigits = 3;
+  const std::string_view whole = text.substr(0, text.find('.'));
+  if (text.rfind(',') != whole.rfind(',')) return false;
+  for (std::size_t comma = whole.find(','); comma != std::string_view::npos;) {
+    const std::size_t next = whole.find(',', comma + 1);
+    if (std::min(next, whole.size()) - comma - 1 != kDigits) return false;
+    comma = next;
+  }
+  return true;
+}
+
 class Table {
  public:
   Table(const std::filesystem::path& file) : file_(file.string()), in_(table_in(file)), csv_(in_, file_) {}
@@ -110,6 +123,11 @@ class Table {
   // A number, with or without commas between thousands; SpecError unless it is 0 or more.
   [[nodiscard]] double number(std::size_t at) const {
     std::string text(trimmed(fields[at]));
+    if (!has_thousands(text))
+      fail(
+          fmt::format("{} of {} has a comma that parts no thousands; expected a point, as the tool prints it "
+                      "with LC_ALL=C before its name",
+                      in_quotes(fields[at]), columns()[at]));
     std::erase(text, ',');
     const auto value = parse_number(text);
     constexpr double kMost = 1e18;

@@ -58,6 +58,18 @@ struct Near {
 constexpr Near kNear[] = {
     {[](std::string_view text) { return holds(text, "| NVIDIA-SMI"); },
      "the table of nvidia-smi, which cuts names; expected what 'nvidia-smi -q' prints"},
+    {[](std::string_view text) { return text.starts_with("GPU 0: ") && holds(text, "(UUID: "); },
+     "names of cards or their NVLinks; expected what 'nvidia-smi -q' prints of the cards, or 'nvidia-smi "
+     "topo "
+     "-m' of the machine"},
+    {[](std::string_view text) { return holds(text, "Profiling result:") && holds(text, "=="); },
+     "what nvprof prints for people, or metrics without times; expected 'nvprof --csv' with or without "
+     "--print-gpu-trace"},
+    {[](std::string_view text) { return holds(text, "Section: ") && holds(text, "Metric Value"); },
+     "what ncu prints for people; expected 'ncu --csv', also of a report that is there: 'ncu --csv --import "
+     "my.ncu-rep'"},
+    {[](std::string_view text) { return text.starts_with("version https://git-lfs"); },
+     "where Git LFS has the file; expected the file itself, as 'git lfs pull' gets it"},
     {[](std::string_view text) { return any_line(text, is_pci_device); },
      "a list of lspci, which shows no switches; expected what 'lspci -tv' prints"},
     {[](std::string_view text) { return any_line(text, is_row_of_card); },
@@ -83,16 +95,15 @@ constexpr Near kNear[] = {
     {[](std::string_view text) { return holds(text, "\"model_type\"") && holds(text, "\"hidden_size\""); },
      "a configuration of transformers; expected a step captured of it: 'python -m tbdsim.hugging_face "
      "config.json -o my.step.json.gz' (docs/capture.md)"},
-    {[](std::string_view text) { return holds(text, "\"class_name\"") && holds(text, "\"keras"); },
-     "a network of Keras as JSON; expected ONNX of keras.models.model_from_json(...) (tf2onnx), or what its "
-     "summary(line_length=160) prints"},
     {[](std::string_view text) { return text.starts_with("SQLite format 3"); },
      "a database, as Nsight Systems has it; expected 'nsys stats -r cuda_gpu_kern_sum --format csv' of it"},
     {[](std::string_view text) { return text.starts_with("PK\x03\x04"); },
-     "an archive, as torch.save and Keras write: it has no graph of layers; expected ONNX "
-     "(torch.onnx.export), a printed summary, or a captured step (docs/capture.md)"},
+     "an archive, as torch.save and Keras write; expected, of a .keras file, the config.json inside it "
+     "('unzip my.keras config.json'), else ONNX (torch.onnx.export), a printed summary, or a captured step "
+     "(docs/capture.md)"},
     {[](std::string_view text) { return text.starts_with("\x89HDF"); },
-     "weights in HDF5, without a graph of layers; expected what model.summary(line_length=160) prints"}};
+     "a file in HDF5; expected what model.to_json() of Keras returns, or what "
+     "model.summary(line_length=160) prints"}};
 
 }  // namespace
 

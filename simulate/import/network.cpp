@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "hwspecs/base/number.h"
 #include "hwspecs/base/spec_writer.h"
 #include "hwspecs/base/suggest.h"
 #include "simulate/import/text_lines.h"
@@ -64,6 +65,21 @@ std::int64_t product_of(const std::vector<std::int64_t>& shape) {
 }
 
 void NetworkBuilder::fail(const std::string& what) const { fail_at(file_, 0, what); }
+
+std::optional<std::vector<std::int64_t>> given_sides(const GivenValues& given, const std::string& key,
+                                                     const NetworkBuilder& builder) {
+  const auto found = given.find(key);
+  if (found == given.end()) return std::nullopt;
+  std::vector<std::int64_t> sides;
+  for (std::size_t at = 0; at <= found->second.size();) {
+    const std::size_t end = std::min(found->second.find('x', at), found->second.size());
+    const auto side = parse_whole_number(found->second.substr(at, end - at));
+    if (!side) builder.fail("--set " + key + "=" + found->second + "; expected sides as 28x28x1");
+    sides.push_back(*side);
+    at = end + 1;
+  }
+  return sides;
+}
 
 std::vector<std::string> names_of(const std::map<std::string, NetworkTensor>& tensors) {
   std::vector<std::string> names;
@@ -126,8 +142,10 @@ NetworkTensor NetworkBuilder::add(const std::string& type, std::string_view name
 
 NetworkTensor NetworkBuilder::add_reshape(std::string_view name, const NetworkTensor& from,
                                           const std::vector<std::int64_t>& shape) {
-  const bool one_pixel = from.shape.size() == 3 && from.shape[1] == 1 && from.shape[2] == 1;
-  fixed_shapes_ |= !one_pixel;  // else the sides do not follow from the image's
+  const auto channels = [](const std::vector<std::int64_t>& sides) {
+    return sides.size() == 1 || (sides.size() == 3 && sides[1] == 1 && sides[2] == 1);
+  };
+  fixed_shapes_ |= !channels(from.shape) || !channels(shape);  // else no side follows from the image's
   std::vector<SpecTree> dims;
   for (const std::int64_t side : shape) dims.push_back(spec_number(side));
   return add("reshape", name, {from}, shape, {{"dims", spec_list(dims)}});

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -94,6 +95,10 @@ class NetworkBuilder {
   bool fixed_shapes_ = false;
 };
 
+// The sides of an input that are given for a key as "28x28x1", in that order; none where it is not given.
+[[nodiscard]] std::optional<std::vector<std::int64_t>> given_sides(const GivenValues& given,
+                                                                   const std::string& key,
+                                                                   const NetworkBuilder& builder);
 // Names of tensors, for "did you mean".
 [[nodiscard]] std::vector<std::string> names_of(const std::map<std::string, NetworkTensor>& tensors);
 [[nodiscard]] SpecTree spec_number(std::int64_t number);

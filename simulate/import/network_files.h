@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,6 +57,7 @@ struct OnnxGraph {
   std::vector<std::string> outputs{};
   std::map<std::string, OnnxTensor> tensors{};  // weights and constants
   std::vector<OnnxNode> nodes{};                // in order
+  std::set<std::string> functions{};            // of the model itself, which nodes may name as their operator
 };
 
 // Throws UsageError for a file that cannot be read, SpecError for one that is no ONNX. `file` names it in

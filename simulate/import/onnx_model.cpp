@@ -26,7 +26,7 @@ constexpr std::size_t kMostNodes = 1'000'000;
 constexpr std::size_t kMostDimensions = 64;
 
 namespace model {
-constexpr std::uint32_t kGraph = 7, kOpset = 8;
+constexpr std::uint32_t kGraph = 7, kOpset = 8, kFunction = 25;
 }
 namespace opset {
 constexpr std::uint32_t kDomain = 1, kVersion = 2;
@@ -239,6 +239,15 @@ void read_graph(std::string_view bytes, OnnxGraph& to) {
   }
 }
 
+std::string name_of_function(std::string_view bytes) {
+  constexpr std::uint32_t kName = 1;
+  std::string name;
+  for_each_field(bytes, [&](const WireField& field) {
+    if (field.number == kName) name = std::string(field.bytes);
+  });
+  return name;
+}
+
 }  // namespace
 
 std::vector<double> values_of(const OnnxTensor& tensor) {
@@ -257,6 +266,7 @@ OnnxGraph parse_onnx(std::string_view bytes, const std::string& file) {
   try {
     for_each_field(bytes, [&](const WireField& field) {
       if (field.number == model::kGraph) read_graph(field.bytes, graph);
+      if (field.number == model::kFunction) graph.functions.insert(name_of_function(field.bytes));
       if (field.number == model::kOpset) graph.opset = std::max(graph.opset, read_opset(field.bytes));
     });
   } catch (const std::runtime_error& wrong) {

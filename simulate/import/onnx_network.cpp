@@ -112,6 +112,17 @@ std::string without_softmax(const OnnxConversion& net, const std::string& output
   return is_softmax && !node->inputs.empty() ? node->inputs[0] : output;
 }
 
+// Refuses operators that the model's own functions define.
+void require_no_functions(const OnnxGraph& graph) {
+  for (const OnnxNode& node : graph.nodes) {
+    if (graph.functions.contains(node.op))
+      NetworkBuilder(graph.file, "")
+          .fail(fmt::format("{} is a function of the model itself; expected its nodes in its place: "
+                            "onnx.save(onnx.inliner.inline_local_functions(onnx.load({})), \"inlined.onnx\")",
+                            in_quotes(node.op), in_quotes(graph.file)));
+  }
+}
+
 // Refuses a network of whole numbers in the place of reals, which is made of a trained one and is not
 // trained.
 void require_reals(const OnnxGraph& graph) {
@@ -130,6 +141,7 @@ void require_reals(const OnnxGraph& graph) {
 
 ImportedFile onnx_network(const OnnxGraph& graph, const GivenValues& given) {
   require_reals(graph);
+  require_no_functions(graph);
   const std::string output = graph.outputs.empty() ? std::string() : graph.outputs.front();
   const std::set<std::string> needed = needed_for(graph, output);
   std::vector<const OnnxInput*> inputs;

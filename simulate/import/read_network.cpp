@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "simulate/import/keras_network.h"
 #include "simulate/import/network_files.h"
 #include "simulate/import/summary_network.h"
 #include "simulate/import/unpacked_file.h"
@@ -19,6 +20,8 @@ ImportedFile read_network(FileFormat format, const std::filesystem::path& file, 
       return onnx_network(read_onnx(file), given);
     case FileFormat::paleo:
       return paleo_network(unpacked_text(file, kLargestText), file.string());
+    case FileFormat::keras_json:
+      return keras_json_network(unpacked_text(file, kLargestText), file.string(), given);
     case FileFormat::keras_summary:
       return keras_network(unpacked_text(file, kLargestText), file.string(), given);
     case FileFormat::torchinfo_summary:

@@ -58,6 +58,9 @@ std::optional<FileFormat> format_of_json(std::string_view text) {
       (holds(text, "\"ctrl_deps\"") || holds(text, "\"op_schema\"")))
     return FileFormat::execution_trace;
   if (holds(text, "\"traceEvents\"") || holds(text, "\"ph\"")) return FileFormat::chrome_trace;
+  const bool class_of_keras = holds(text, "class_name") && holds(text, "config");
+  const bool config_of_keras = holds(text, "\"input_layers\"") || holds(text, "\"inbound_nodes\"");
+  if (class_of_keras || config_of_keras || holds(text, "\"modelTopology\"")) return FileFormat::keras_json;
   if (holds(text, "\"layers\"") && holds(text, "\"parents\"")) return FileFormat::paleo;
   return std::nullopt;
 }
@@ -81,7 +84,8 @@ std::optional<FileFormat> recognise_text(std::string_view text) {
     if (holds(text, "<topology")) return FileFormat::hwloc_xml;
     return std::nullopt;
   }
-  if (begins.starts_with('{') || (begins.starts_with('[') && holds(begins.substr(0, 200), "{")))
+  if (begins.starts_with('{') || begins.starts_with("\"{\\\"") ||
+      (begins.starts_with('[') && holds(begins.substr(0, 200), "{")))
     return format_of_json(text);
   if (holds(text, "CUDA Capability Major/Minor")) return FileFormat::device_query;
   if (holds(text, "Product Name") && holds(text, "FB Memory Usage")) return FileFormat::smi_text;
@@ -117,8 +121,10 @@ std::string beginning_of(const std::filesystem::path& file) {
 }  // namespace
 
 std::optional<FileFormat> recognise(const std::filesystem::path& file) {
-  if (file.extension() == ".onnx") return FileFormat::onnx;
-  return recognise_text(beginning_of(file));
+  const std::string beginning = beginning_of(file);
+  const bool elsewhere = beginning.starts_with("version https://git-lfs");  // near_format.cpp says what it is
+  if (file.extension() == ".onnx" && !elsewhere) return FileFormat::onnx;
+  return recognise_text(beginning);
 }
 
 FileFormat require_format(const std::filesystem::path& file) {

@@ -27,6 +27,7 @@ enum class FileFormat : std::uint8_t {
   onnx,
   paleo,
   prototxt,
+  keras_json,
   keras_summary,
   torchinfo_summary,
   execution_trace
@@ -41,7 +42,7 @@ struct FormatInfo {
   ImportKind kind;
   std::string_view title;
 };
-inline constexpr std::array<FormatInfo, 19> kFileFormats = {{
+inline constexpr std::array<FormatInfo, 20> kFileFormats = {{
     {FileFormat::device_query, ImportKind::gpu, "deviceQuery of CUDA's samples"},
     {FileFormat::smi_text, ImportKind::gpu, "nvidia-smi -q"},
     {FileFormat::smi_xml, ImportKind::gpu, "nvidia-smi -q -x"},
@@ -58,6 +59,7 @@ inline constexpr std::array<FormatInfo, 19> kFileFormats = {{
     {FileFormat::onnx, ImportKind::model, "ONNX"},
     {FileFormat::paleo, ImportKind::model, "network of Paleo (JSON)"},
     {FileFormat::prototxt, ImportKind::model, "network of Caffe (prototxt)"},
+    {FileFormat::keras_json, ImportKind::model, "network of Keras (JSON)"},
     {FileFormat::keras_summary, ImportKind::model, "model.summary() of Keras"},
     {FileFormat::torchinfo_summary, ImportKind::model, "summary of torchinfo"},
     {FileFormat::execution_trace, ImportKind::step, "execution trace of PyTorch"},

@@ -18,6 +18,7 @@ std::vector<GpuFacts> read_smi_xml(std::string_view text, const std::string& fil
     set.pcie_generation(gpu.text_at("pci/pci_gpu_link_info/pcie_gen/max_link_gen"));
     set.usable_memory(gpu.text_at("fb_memory_usage/total"), "MiB");
     set.reserved_memory(gpu.text_at("fb_memory_usage/reserved"));
+    set.divided(gpu.text_at("mig_mode/current_mig"));
     set.ecc(gpu.text_at("ecc_mode/current_ecc"));
     set.power_limit(gpu.text_at("power_readings/default_power_limit"));
     set.power_limit(gpu.text_at("gpu_power_readings/default_power_limit"));

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "hwspecs/base/number.h"
 #include "hwspecs/base/suggest.h"
 #include "simulate/import/summary_layers.h"
 #include "simulate/import/summary_network.h"
@@ -101,17 +100,10 @@ class Keras : SummaryLayers {
   }
 
   void begin(const GivenValues& given) {
-    const auto found = given.find("input");
-    if (found == given.end())
+    const auto found = given_sides(given, "input", builder_);
+    if (!found)
       fail(table_.rows[0], "the summary does not show the input's shape; expected --set input=28x28x1");
-    Sides sides;
-    for (std::size_t at = 0; at <= found->second.size();) {
-      const std::size_t end = std::min(found->second.find('x', at), found->second.size());
-      const auto side = parse_whole_number(found->second.substr(at, end - at));
-      if (!side) fail_at(builder_.file(), 0, "--set input=" + found->second + "; expected sides as 28x28x1");
-      sides.push_back(*side);
-      at = end + 1;
-    }
+    Sides sides = *found;
     if (sides.size() == 3) std::rotate(sides.begin(), sides.end() - 1, sides.end());
     last_ = builder_.input(sides);
   }

@@ -1,5 +1,6 @@
 #include "simulate/import/trace_events.h"
 
+#include <algorithm>
 #include <cmath>
 #include <istream>
 #include <memory>
@@ -93,7 +94,12 @@ class Reader : public nlohmann::json_sax<Json> {
     return next();
   }
 
-  bool parse_error(std::size_t position, const std::string&, const Json::exception&) override {
+  bool parse_error(std::size_t position, const std::string& token, const Json::exception&) override {
+    // Kineto has written what it divides by nothing as it is.
+    constexpr std::string_view kNoNumbers[] = {"na", "i", "N", "I"};  // where the parser stops
+    if (std::ranges::any_of(kNoNumbers, [&](std::string_view text) { return token.ends_with(text); }))
+      fail("nan or inf at byte " + std::to_string(position) +
+           ", which JSON has not; expected 0 in its place, as sed -E 's/: *-?(nan|inf)/: 0/Ig' writes it");
     fail("no JSON at byte " + std::to_string(position) + "; expected a trace of the PyTorch profiler");
   }
 

@@ -145,16 +145,60 @@ TEST(ForeignTexts, OfNsightComputeWithRulesAreRead) {
   EXPECT_THAT(run.kernels.at(0).name, HasSubstr("a, b"));
 }
 
-// Files of other programs that have a way to become ours: configurations, networks of Keras as JSON.
-TEST(ForeignTexts, OfNetworksInJsonSayWhatIsExpected) {
+// What tools print for people, and what stands in a file's place, names the file that is expected.
+TEST(ForeignTexts, ForPeopleSayWhatIsExpected) {
+  const test::TempDir dir;
+  const auto error = [&](const std::string& name, const std::string& text) {
+    return test::run({"import", dir.write(name, text).string()}).err;
+  };
+  EXPECT_THAT(error("a.txt", "GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-5c)\n"), HasSubstr("'nvidia-smi -q'"));
+  EXPECT_THAT(error("a.txt", "==7== Profiling result:\n  Type  Time(%)  Time  Calls  Name\n"),
+              HasSubstr("expected 'nvprof --csv'"));
+  EXPECT_THAT(error("a.txt",
+                    "[42] python3@127.0.0.1\n  k (10, 1, 1)x(256, 1, 1)\n    Section: GPU Speed Of Light "
+                    "Throughput\n    Metric Name Metric Unit Metric Value\n"),
+              HasSubstr("expected 'ncu --csv'"));
+  EXPECT_THAT(error("a.onnx", "version https://git-lfs.github.com/spec/v1\noid sha256:4d\nsize 10\n"),
+              HasSubstr("git lfs pull"));
+}
+
+// Numbers of a locale with decimal commas would be ten or a thousand times too large without them.
+TEST(ForeignTexts, RefusesDecimalCommas) {
+  const test::TempDir dir;
+  const auto run = [&](const std::string& time) {
+    const std::string table =
+        "\"ID\",\"Kernel Name\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n"
+        "\"0\",\"k\",\"Duration\",\"us\",\"" +
+        time + "\"\n";
+    return test::run({"import", dir.write("t.csv", table).string()});
+  };
+  for (const char* wrong : {"12,34", "1.234,50", "1,2345", "1,23.4"})
+    EXPECT_THAT(run(wrong).err, HasSubstr("has a comma that parts no thousands")) << wrong;
+  for (const char* right : {"12.34", "1,234.5", "1,234,567", "1234"})
+    EXPECT_EQ(run(right).exit_code, 0) << right;
+}
+
+// Kineto has written what it divides by nothing as it is.
+TEST(ForeignTexts, NameNumbersThatJsonHasNot) {
+  const test::TempDir dir;
+  for (const char* number : {"nan", "inf", "-inf", "NaN"}) {
+    const std::string trace =
+        std::string(R"({"traceEvents": [{"ph": "X", "cat": "kernel", "args": {"blocks per SM": )") + number +
+        "}}]}";
+    EXPECT_THAT(test::run({"import", dir.write("t.json", trace).string()}).err,
+                HasSubstr("nan or inf at byte"))
+        << number;
+  }
+}
+
+// Files of other programs that have a way to become ours: configurations.
+TEST(ForeignTexts, OfConfigurationsSayWhatIsExpected) {
   const test::TempDir dir;
   const auto error = [&](const std::string& text) {
     return test::run({"import", dir.write("c.json", text).string()}).err;
   };
   EXPECT_THAT(error(R"({"model_type": "llama", "hidden_size": 4096})"),
               HasSubstr("python -m tbdsim.hugging_face"));
-  EXPECT_THAT(error(R"({"class_name": "Functional", "config": {"layers": [{"module": "keras.layers"}]}})"),
-              HasSubstr("expected ONNX of keras.models.model_from_json(...)"));
 }
 
 // hwloc before 1.11 calls packages sockets, and has a device's name in an attribute.

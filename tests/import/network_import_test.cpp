@@ -121,6 +121,13 @@ TEST(Onnx, ListsUnsupportedOperatorsWithTheirCounts) {
       HasSubstr("f.onnx: operators without a layer of tbd-sim: Det (2, at 'a'), NonZero (1, at 'c')"));
 }
 
+TEST(Onnx, AsksForFunctionsInline) {
+  OnnxGraph graph = graph_of({node("Linear", {"x"}, "y")}, "y");
+  graph.functions = {"Linear"};
+  EXPECT_THAT(test::message_of<SpecError>([&] { (void)onnx_network(graph, {}); }),
+              HasSubstr("onnx.inliner.inline_local_functions(onnx.load('f.onnx'))"));
+}
+
 TEST(Onnx, AsksForSymbolicSidesOfImages) {
   OnnxGraph graph = graph_of({node("Conv", {"x", "w"}, "y")}, "y");
   graph.inputs[0].dims = {-1, 3, -1, -1};

@@ -58,6 +58,9 @@ TEST(Completion, BashKeepsOptionsAndValuesApart) {
   EXPECT_THAT(offered("tbd-sim kernels ''"), testing::ElementsAre("resnet50", "resnet101"));
   EXPECT_THAT(offered("tbd-sim max-batch resnet1"), testing::ElementsAre("resnet101"));
   EXPECT_THAT(offered("tbd-sim kernels --batch ''"), testing::IsEmpty());  // a number
+  EXPECT_THAT(offered("tbd-sim --model = resnet1"), testing::ElementsAre("resnet101"));
+  EXPECT_THAT(offered("tbd-sim --model ="), testing::ElementsAre("resnet50", "resnet101"));
+  EXPECT_THAT(offered("tbd-sim --model = resnet50 --format = c"), testing::ElementsAre("csv"));
   EXPECT_THAT(offered("tbd-sim trace"), testing::ElementsAre("trace"));
   EXPECT_THAT(offered("tbd-sim completion ''"), testing::ElementsAre("bash", "zsh", "fish"));
 }

@@ -102,6 +102,8 @@ std::string bash_completion(std::span<const CompletionCommand> commands) {
       "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} kind= words= given "
       "command=\n"
       "  COMPREPLY=()\n"
+      "  if [[ $word == = ]]; then word=; fi  # --gpu=x is three words of bash\n"
+      "  if [[ $before == = ]]; then before=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
       "  for given in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
       "    case $given in\n";
   text += fmt::format("      {}) command=$given; break ;;\n    esac\n  done\n  case $command$before in\n",
