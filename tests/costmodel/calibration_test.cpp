@@ -205,7 +205,8 @@ TEST(CalibrationOf, PassesThatTheNearestBlockNeverTimed) {
   call.channels = call.filters = 64;
   call.kernel_height = call.kernel_width = 3;
   call.out_height = call.out_width = 14;
-  const GpuSpec gpu = test::small_gpu();
+  GpuSpec gpu = test::small_gpu();
+  gpu.compute_capability = 7.0;
   Profile profile;
   auto& blocks = profile.families[index_of_family<ConvFamily>()];
   blocks = {block_of_pass("cudnn7", Phase::backward_data, call),
