@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <type_traits>
+#include <vector>
 
 #include "costmodel/families/families.h"
 #include "costmodel/families/fast/grid_work_table.h"
@@ -26,14 +27,21 @@ bool alike(MathType a, MathType b) {
   return a == b || (two_bytes(a) && two_bytes(b));
 }
 
-// The newest library version with its own kernels for the GPU. On GPUs before Volta later versions run the
-// same kernels (maxwell_scudnn_*, maxwell_sgemm_*), but they run other kernels on the GPUs where they were
-// measured.
-int newest_kernels(const GpuSpec& gpu, const std::string& library) {
-  constexpr double kVolta = 7;
-  const bool old = gpu.compute_capability < kVolta;
-  if (!old) return std::numeric_limits<int>::max();
-  return library == "cublas" ? 8 : 6;
+// Versions of the library between the kernels of `block` and those that `wanted` (0: the newest) runs on the
+// GPU. On GPUs before Volta versions later than cuBLAS 8 and cuDNN 6 run the same kernels
+// (maxwell_scudnn_*, maxwell_sgemm_*): blocks of such GPUs differ by a tenth of a version then. On the GPUs
+// where other blocks were measured they run other kernels.
+double versions_between(const ProfileBlock& block, const GpuSpec& gpu, int wanted) {
+  constexpr double kVolta = 7, kSameKernels = 0.1;
+  const auto [library, version] = generation_of(block.generation);
+  const double apart = wanted == 0 ? 0 : std::abs(wanted - version);
+  const bool has_old_kernels = library == "cublas" || library == "cudnn";
+  if (gpu.compute_capability >= kVolta || !has_old_kernels) return apart;
+  const int newest = library == "cublas" ? 8 : 6;
+  const bool old_block = block.own || (block.capability > 0 && block.capability < kVolta);
+  const int of_block = old_block ? std::min(version, newest) : version;
+  const int of_gpu = wanted == 0 ? newest : std::min(wanted, newest);
+  return std::abs(of_gpu - of_block) + kSameKernels * apart;
 }
 
 // True for convolutions of cuDNN 5: 5.1 brought the non-fused Winograd (its release notes), which the calls
@@ -94,13 +102,9 @@ double distance_of(const ProfileBlock& block, std::size_t family, const GpuSpec&
     distance += kOtherPrecision;  // fp8 is the nearest
   const auto [library, version] = generation_of(block.generation);
   const auto wanted = libraries.find(library);
-  if (wanted != libraries.end()) {
-    const int wanted_version = wanted->second;
-    const int most = block.own ? wanted_version : newest_kernels(gpu, library);
-    distance += kVersion * std::abs(std::min(wanted_version, most) - version);
-    const bool newer = wanted_version > version;
-    if (newer && before_nonfused_winograd(family, library, version)) distance += kVersion;
-  }
+  const int wanted_version = wanted == libraries.end() ? 0 : wanted->second;
+  distance += kVersion * versions_between(block, gpu, wanted_version);
+  if (wanted_version > version && before_nonfused_winograd(family, library, version)) distance += kVersion;
   if (wanted == libraries.end() && !libraries.empty()) distance += kOtherLibrary;
   if (has_newer_products(block, family, libraries)) distance += kOtherInstructions;
   if (!block.own) distance += kOtherGpu;
@@ -201,23 +205,49 @@ void set_rates(FamilyModel& model, std::size_t family, const GpuSpec& gpu, MathT
       sd_of({.mean = 0, .sd = model.residuals->sd_without_rows(), .distance = kNoRow}, model);
 }
 
-FamilyModel model_for(const Profile& profile, std::size_t family, const GpuSpec& gpu, bool of_gpu,
-                      MathType math, const LibraryVersions& libraries) {
-  FamilyModel model;
-  double least = std::numeric_limits<double>::infinity();
+// Blocks of the family in the order of their distance, the newest of equally distant ones first.
+std::vector<const ProfileBlock*> nearest_blocks(const Profile& profile, std::size_t family,
+                                                const GpuSpec& gpu, MathType math,
+                                                const LibraryVersions& libraries) {
+  struct Candidate {
+    const ProfileBlock* block;
+    double distance;
+    int version;
+  };
+  std::vector<Candidate> candidates;
   for (const ProfileBlock& block : profile.families[family]) {
-    const double distance = distance_of(block, family, gpu, math, libraries);
-    // The newest of equally distant blocks.
-    const bool newer = model.block != nullptr && generation_of(block.generation).version >
-                                                     generation_of(model.block->generation).version;
-    if (distance > least || (distance == least && !newer)) continue;
-    least = distance;
-    model.block = &block;
+    candidates.push_back(
+        {&block, distance_of(block, family, gpu, math, libraries), generation_of(block.generation).version});
   }
-  if (model.block == nullptr) return model;
-  model.precision_matches = alike(model.block->math, math);
-  model.measured_on_this_gpu = model.block->own && of_gpu;
+  std::ranges::sort(candidates, [](const Candidate& a, const Candidate& b) {
+    return a.distance != b.distance ? a.distance < b.distance : a.version > b.version;
+  });
+  std::vector<const ProfileBlock*> blocks;
+  for (const Candidate& candidate : candidates) blocks.push_back(candidate.block);
+  return blocks;
+}
+
+FamilyModel model_of(const ProfileBlock& block, const Profile& profile, bool of_gpu, MathType math) {
+  FamilyModel model;
+  model.block = &block;
+  model.precision_matches = alike(block.math, math);
+  model.measured_on_this_gpu = block.own && of_gpu;
   model.measured_watts = profile.board_power;
+  return model;
+}
+
+// True if `other` may predict calls whose pass `block` never timed: convolutions of one library in one
+// arithmetic.
+bool stands_in(const ProfileBlock& other, const ProfileBlock& block, std::size_t family) {
+  return family == index_of_family<ConvFamily>() && alike(other.math, block.math) &&
+         generation_of(other.generation).library == generation_of(block.generation).library;
+}
+
+FamilyModel with_rates_of(const GpuSpec& gpu, FamilyModel model, std::size_t family, MathType math,
+                          const GpuSpec* measured) {
+  set_rates(model, family, gpu, math, measured);
+  if (model.next != nullptr)
+    model.next = std::make_shared<const FamilyModel>(with_rates_of(gpu, *model.next, family, math, measured));
   return model;
 }
 
@@ -227,6 +257,15 @@ constexpr double kNoSuchCall = 0.3;
 constexpr double kOtherPrecision = 0.2;  // further deviation where the block is of another precision
 
 }  // namespace
+
+const FamilyModel& model_that_timed(const ConvCall& call, const FamilyModel& nearest) {
+  if (nearest.next == nullptr) return nearest;
+  const std::uint64_t group = ConvFamily::group(call);
+  for (const FamilyModel* model = &nearest; model != nullptr; model = model->next.get()) {
+    if (model->residuals->has_any(group, ConvFamily::kPassAndGroups)) return *model;
+  }
+  return nearest;
+}
 
 double sd_of(const ResidualEstimate& found, const FamilyModel& model) {
   double sd = found.sd * model.block->interval / kEightyPercent;
@@ -249,14 +288,21 @@ Calibration calibration_of(const Profile& profile, const GpuSpec& gpu, const Lib
       const auto math = static_cast<MathType>(m);
       if (!computes(gpu, math)) continue;
       if (!has_tensor_cores(gpu, math)) calibration.conv_limits[m].pads_channels = PadsChannels::never;
-      FamilyModel& model = calibration.models[family][m];
-      model = model_for(profile, family, gpu, of_gpu, math, libraries);
-      if (model.block == nullptr) continue;
-      auto& lookup = lookups[model.block];
-      if (!lookup)
-        lookup = std::make_shared<const ResidualIndex>(model.block->residuals, model.block->kriging);
-      model.residuals = lookup;
-      set_rates(model, family, gpu, math, measured);
+      const auto blocks = nearest_blocks(profile, family, gpu, math, libraries);
+      if (blocks.empty()) continue;
+      std::shared_ptr<const FamilyModel> next;
+      for (auto it = blocks.rbegin(); it != blocks.rend(); ++it) {
+        const ProfileBlock* const block = *it;
+        if (!stands_in(*block, *blocks.front(), family) && block != blocks.front()) continue;
+        FamilyModel model = model_of(*block, profile, of_gpu, math);
+        auto& lookup = lookups[block];
+        if (!lookup) lookup = std::make_shared<const ResidualIndex>(block->residuals, block->kriging);
+        model.residuals = lookup;
+        set_rates(model, family, gpu, math, measured);
+        model.next = next;
+        next = std::make_shared<const FamilyModel>(model);
+      }
+      calibration.models[family][m] = *next;
     }
   }
   return calibration;
@@ -275,7 +321,7 @@ Calibration with_rates(Calibration calibration, const GpuSpec& gpu) {
     for (std::size_t m = 0; m < kMathTypeCount; ++m) {
       FamilyModel& model = calibration.models[family][m];
       if (model.block != nullptr)
-        set_rates(model, family, gpu, static_cast<MathType>(m), calibration.measured);
+        model = with_rates_of(gpu, model, family, static_cast<MathType>(m), calibration.measured);
     }
   }
   return calibration;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -36,7 +37,15 @@ struct FamilyModel {
   double sd_without_rows = 0;                      // sd_of() a call of a group without measured calls
   std::shared_ptr<const ResidualIndex> residuals;  // of the block
   std::shared_ptr<const GridWorkTable> grid_work;  // null: the family has no grids
+  // Of convolutions: by the next nearest block of the library and arithmetic; null: there is none.
+  std::shared_ptr<const FamilyModel> next;
 };
+
+// The nearest model, of `nearest` and those next to it, whose block timed a call of the same pass and of
+// groups or of none, as `call`; `nearest` if none did. NeuSight's calls with cuDNN 8 are forward passes of 3
+// x 3 filters alone: what a block of them says of gradients and groups are priors, and a latency that no call
+// of theirs determined.
+[[nodiscard]] const FamilyModel& model_that_timed(const ConvCall& call, const FamilyModel& nearest);
 
 // `profile`, `gpu` and `measured` must outlive it.
 struct Calibration {

@@ -103,6 +103,12 @@ double estimate_by_family(const typename Family::Call& call, const FamilyModel& 
   return physical_limit(executed, Family::operand_bytes(call), model.hardware);
 }
 
+template <class Family>
+const FamilyModel& timed_by(const typename Family::Call& call, const FamilyModel& nearest) {
+  if constexpr (std::is_same_v<Family, ConvFamily>) return model_that_timed(call, nearest);
+  return nearest;
+}
+
 // Writes the cost by the family of the call; returns its model, or null where the profile has none.
 template <class Call>
 FormulaModel estimate_call(const Call& call, MathType math, const Calibration& calibration,
@@ -111,8 +117,9 @@ FormulaModel estimate_call(const Call& call, MathType math, const Calibration& c
   for_each_family([&]<class Family>(FamilyTag<Family>) {
     if constexpr (std::is_same_v<Call, typename Family::Call>) {
       if (!gives_time<Family>(call, math, calibration)) return false;
-      const FamilyModel& model = calibration.models[index_of_family<Family>()][index_of(math)];
-      if (model.block == nullptr) return true;
+      const FamilyModel& nearest = calibration.models[index_of_family<Family>()][index_of(math)];
+      if (nearest.block == nullptr) return true;
+      const FamilyModel& model = timed_by<Family>(call, nearest);
       used = {&model, estimate_by_family<Family>(call, model, point, cost)};
       return true;
     }

@@ -58,7 +58,11 @@ const FamilyModel* model_of_kernel(const Kernel& kernel, double batch, MathType 
   const FamilyModel& model = calibration.models[family][index_of(math)];
   const bool is_attention = std::holds_alternative<AttentionShape>(kernel.shape);
   if (model.block == nullptr || (is_attention && !model.hardware.tensor_cores)) return nullptr;
-  return &model;
+  const auto* conv = std::get_if<ConvShape>(&kernel.shape);
+  if (conv == nullptr) return &model;
+  ConvCall call = conv_call(kernel, *conv, batch);
+  call.limits = calibration.conv_limits[index_of(math)];
+  return &model_that_timed(call, model);
 }
 
 }  // namespace tbdsim

@@ -190,6 +190,8 @@ struct ConvFamily {
            std::uint64_t{padded_channels} << 58U | of_groups << 59U | stride << 32U | height << 18U |
            width << 4U | std::uint64_t{unaligned} << 3U | static_cast<std::uint64_t>(c.phase);
   }
+  // Bits of group(): the pass, and whether there are groups of channels.
+  static constexpr std::uint64_t kPassAndGroups = 7U | std::uint64_t{8} << 59U;
   // Batches count half as much as channels: a layer at another batch is the nearest call there is.
   static Features features(const Call& call) {
     const ConvCall c = padded(call);

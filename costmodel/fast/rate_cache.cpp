@@ -13,17 +13,7 @@ namespace {
 
 using Options = std::vector<ConvWorkCache::Option>;
 
-// The model of a convolution; null: the kernel is none, or the profile has none.
-const FamilyModel* conv_model(const Kernel& kernel, const Calibration& calibration) {
-  if (!std::holds_alternative<ConvShape>(kernel.shape)) return nullptr;
-  const FamilyModel& model = calibration.models[index_of_family<ConvFamily>()][index_of(kernel.math)];
-  return model.block == nullptr ? nullptr : &model;
-}
-
-Options options_of(const Kernel& kernel, double batch, const Calibration& calibration,
-                   const FamilyModel& model) {
-  ConvCall call = conv_call(kernel, std::get<ConvShape>(kernel.shape), batch);
-  call.limits = calibration.conv_limits[index_of(kernel.math)];
+Options options_of(const ConvCall& call, const FamilyModel& model) {
   const ConvSizes sizes = call;
   Options options;
   ConvFamily::for_each_work(sizes, model.hardware, model.block->parameters, *model.grid_work,
@@ -34,10 +24,12 @@ Options options_of(const Kernel& kernel, double batch, const Calibration& calibr
   return options;
 }
 
-std::array<PowerLimit, kMathTypeCount> power_limits(const Calibration& calibration) {
-  std::array<PowerLimit, kMathTypeCount> limits{};
-  for (std::size_t math = 0; math < kMathTypeCount; ++math)
-    limits[math] = calibration.models[index_of_family<ConvFamily>()][math].hardware.power;
+std::vector<PowerLimit> power_limits(const Calibration& calibration) {
+  std::vector<PowerLimit> limits;
+  for (const FamilyModel& nearest : calibration.models[index_of_family<ConvFamily>()]) {
+    for (const FamilyModel* model = &nearest; model != nullptr; model = model->next.get())
+      limits.push_back(model->hardware.power);
+  }
   return limits;
 }
 
@@ -59,11 +51,16 @@ double set_fastest(const Options& options, const FamilyModel& model, KernelCost&
 // The same as estimate_by_formula, without a point.
 FormulaModel estimate_from_options(const Kernel& kernel, double batch, const Calibration& calibration,
                                    Options& options, KernelCost& cost) {
-  const FamilyModel* model = conv_model(kernel, calibration);
-  if (model == nullptr) return estimate_by_formula(kernel, kernel.math, batch, calibration, nullptr, cost);
-  if (options.empty()) options = options_of(kernel, batch, calibration, *model);
+  const auto* shape = std::get_if<ConvShape>(&kernel.shape);
+  const FamilyModel& nearest = calibration.models[index_of_family<ConvFamily>()][index_of(kernel.math)];
+  if (shape == nullptr || nearest.block == nullptr)
+    return estimate_by_formula(kernel, kernel.math, batch, calibration, nullptr, cost);
+  ConvCall call = conv_call(kernel, *shape, batch);
+  call.limits = calibration.conv_limits[index_of(kernel.math)];
+  const FamilyModel& model = model_that_timed(call, nearest);
+  if (options.empty()) options = options_of(call, model);
   cost.math = kernel.math;
-  return {model, set_fastest(options, *model, cost)};
+  return {&model, set_fastest(options, model, cost)};
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 // times as fast (ResNet-50 on MXNet: 14 instead of 21 us a point).
 #pragma once
 
-#include <array>
 #include <vector>
 
 #include "costmodel/estimate.h"
@@ -22,7 +21,7 @@ struct ConvWorkCache {
     double operand_bytes = 0;
   };
   int sm_count = 0;
-  std::array<PowerLimit, kMathTypeCount> power{};  // of the convolutions' models
+  std::vector<PowerLimit> power;  // of the convolutions' models
   std::vector<std::vector<Option>>
       of_kernels;  // as TrainingStep::kernels; empty: not computed, or no convolution
 };

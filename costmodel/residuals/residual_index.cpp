@@ -44,6 +44,10 @@ const ResidualIndex::Group* ResidualIndex::find(std::uint64_t group) const {
   return found == groups_.end() || found->id != group ? nullptr : &*found;
 }
 
+bool ResidualIndex::has_any(std::uint64_t group, std::uint64_t mask) const {
+  return std::ranges::any_of(groups_, [&](const Group& g) { return (g.id & mask) == (group & mask); });
+}
+
 ResidualEstimate ResidualIndex::estimate(const Group& group, const Features& at) const {
   return neighbors(group, nearest_rows(group.rows, at).rows).estimate(at, single_);
 }

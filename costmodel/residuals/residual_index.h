@@ -26,6 +26,8 @@ class ResidualIndex {
     std::uint64_t fingerprint;
   };
   [[nodiscard]] const Group* find(std::uint64_t group) const;  // null: it has no rows
+  // True if a group has the same bits of `mask` as `group`.
+  [[nodiscard]] bool has_any(std::uint64_t group, std::uint64_t mask) const;
   // At a point of the group, without a cache (fast/estimate_cache.h has the same numbers with one).
   [[nodiscard]] ResidualEstimate estimate(const Group& group, const Features& at) const;
   [[nodiscard]] NeighborSet<float> neighbors(const Group& group, const NeighborRows& rows) const {

@@ -172,6 +172,60 @@ TEST(CalibrationOf, KernelsOfCardsBeforeVolta) {
             "cudnn6, others");
 }
 
+// The own cuBLAS 8 runs what cuBLAS 11 does on a Pascal card; a Maxwell's cuBLAS 7 is a version and another
+// GPU away. Of a framework that says nothing the newest kernels of such cards are meant, which another
+// Pascal's cuDNN 8 ran, too.
+TEST(CalibrationOf, OwnKernelsOfCardsBeforeVoltaDoNotAge) {
+  ProfileBlock maxwell = recurrent_block("cublas7", kSingle, false);
+  maxwell.capability = 5.2;
+  EXPECT_EQ(taken({maxwell, recurrent_block("cublas8")}, {{"cublas", 11}}, kSingle, 6.1), "cublas8");
+  ProfileBlock volta = recurrent_block("cudnn7", kSingle, false);
+  volta.capability = 7;
+  EXPECT_EQ(taken({recurrent_block("cudnn6", kSingle, false), volta}, {}, kSingle, 6.1), "cudnn6, others");
+  ProfileBlock pascal = recurrent_block("cudnn8", kSingle, false);
+  pascal.capability = 6.1;
+  EXPECT_EQ(taken({pascal, volta}, {}, kSingle, 6.1), "cudnn8, others");
+}
+
+ProfileBlock block_of_pass(const std::string& generation, Phase phase, const ConvCall& call) {
+  ProfileBlock block = recurrent_block(generation, kSingle, false);
+  block.parameters.clear();
+  for (const Parameter& parameter : ConvFamily::parameters) block.parameters.push_back(parameter.start);
+  ConvCall timed = call;
+  timed.phase = phase;
+  block.residuals = ResidualTable({{ConvFamily::features(timed), 0.1, 0}});
+  return block;
+}
+
+// cuDNN 8 timed forward passes alone: gradients are predicted by the next block, groups, which neither
+// timed, by the nearest.
+TEST(CalibrationOf, PassesThatTheNearestBlockNeverTimed) {
+  ConvCall call;
+  call.images = 8;
+  call.channels = call.filters = 64;
+  call.kernel_height = call.kernel_width = 3;
+  call.out_height = call.out_width = 14;
+  GpuSpec gpu = test::small_gpu();
+  gpu.compute_capability = 7.0;
+  Profile profile;
+  auto& blocks = profile.families[index_of_family<ConvFamily>()];
+  blocks = {block_of_pass("cudnn7", Phase::backward_data, call),
+            block_of_pass("cudnn8", Phase::forward, call)};
+  const Calibration calibration = calibration_of(profile, gpu, {{"cudnn", 8}});
+  const FamilyModel& nearest = calibration.models[index_of_family<ConvFamily>()][index_of(kSingle)];
+  const auto taken_by = [&](Phase phase, double groups, double size) {
+    ConvCall other = call;
+    other.phase = phase;
+    other.groups = groups;
+    other.kernel_height = other.kernel_width = size;
+    return model_that_timed(other, nearest).block->generation;
+  };
+  EXPECT_EQ(taken_by(Phase::forward, 1, 3), "cudnn8");
+  EXPECT_EQ(taken_by(Phase::forward, 1, 5), "cudnn8") << "another filter of the same pass";
+  EXPECT_EQ(taken_by(Phase::backward_data, 1, 3), "cudnn7");
+  EXPECT_EQ(taken_by(Phase::backward_data, 4, 3), "cudnn8");
+}
+
 // Times of cuDNN 6 on another GPU predict its convolutions better than its own cuDNN 5 without the non-fused
 // Winograd; of recurrent layers the own block does.
 TEST(CalibrationOf, ConvolutionsBeforeTheNonfusedWinograd) {
