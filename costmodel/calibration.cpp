@@ -249,6 +249,8 @@ Calibration calibration_of(const Profile& profile, const GpuSpec& gpu, const Lib
       const auto math = static_cast<MathType>(m);
       if (!computes(gpu, math)) continue;
       if (!has_tensor_cores(gpu, math)) calibration.conv_limits[m].pads_channels = PadsChannels::never;
+      const bool half = math == MathType::fp16 || math == MathType::bf16;
+      calibration.conv_limits[m].wide_transforms = half && gpu.computes_in[m] == MathType::fp32;
       FamilyModel& model = calibration.models[family][m];
       model = model_for(profile, family, gpu, of_gpu, math, libraries);
       if (model.block == nullptr) continue;
