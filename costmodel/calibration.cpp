@@ -288,6 +288,8 @@ Calibration calibration_of(const Profile& profile, const GpuSpec& gpu, const Lib
       const auto math = static_cast<MathType>(m);
       if (!computes(gpu, math)) continue;
       if (!has_tensor_cores(gpu, math)) calibration.conv_limits[m].pads_channels = PadsChannels::never;
+      const bool half = math == MathType::fp16 || math == MathType::bf16;
+      calibration.conv_limits[m].wide_transforms = half && gpu.computes_in[m] == MathType::fp32;
       const auto blocks = nearest_blocks(profile, family, gpu, math, libraries);
       if (blocks.empty()) continue;
       std::shared_ptr<const FamilyModel> next;

@@ -27,14 +27,15 @@ struct GemmCall {
 };
 
 // Calls whose channels are padded to multiples of 8, so that tensor cores take them at full rate.
-enum class PadsChannels { never, half, always };  // half: those of elements of 2 bytes
+enum class PadsChannels : std::uint8_t { never, half, always };  // half: those of elements of 2 bytes
 inline constexpr std::array<std::string_view, 3> kPadsChannelsNames = {"never", "half", "always"};
 
-// Limits of a framework on the convolution algorithms that it uses.
+// Limits of a framework, and of the GPU's arithmetic, on the convolution algorithms that it uses.
 struct ConvLimits {
   double workspace = 0;  // bytes; 0: any
   bool nonfused_winograd = true;
   PadsChannels pads_channels = PadsChannels::never;
+  bool wide_transforms = false;  // 4 bytes an element, of half precision that is computed in fp32
 
   friend auto operator<=>(const ConvLimits&, const ConvLimits&) = default;
 };

@@ -22,11 +22,20 @@ FRAMEWORKS = {
     "timm_train": "pytorch_1_12",
     "gpumemnet": "pytorch",
     "pycls": "pytorch_1_3",  # 1.6 with CUDA 10 and cuDNN 7.6, as that has them
-    "torchvision": "pytorch_1_3",  # 1.4 with CUDA 10
+    "torchvision": "pytorch_1_3",  # 1.5 to 1.7 with CUDA 10.2 and cuDNN 7.6.5
 }
 
-#: The same where a set's rows of one GPU ran another version: NGC 20.10, PyTorch 1.7.
-FRAMEWORKS_ON = {("torchvision_zoo_fwd_bwd", "a100_sxm_40gb"): "pytorch_ngc_1_7"}
+#: The same where a set's rows of one GPU ran another version: NGC 20.10, PyTorch 1.7; a nightly 1.0 with cuDNN 7.3.1 (2018); on an
+#: RTX 2080 Ti either that or 1.4 with cuDNN 7.6.0 (2020), which pads no channels either.
+FRAMEWORKS_ON = {
+    ("torchvision_zoo_fwd_bwd", "a100_sxm_40gb"): "pytorch_ngc_1_7",
+    ("torchvision_zoo_fwd_bwd", "gtx1080ti"): "pytorch_1_0",
+    ("torchvision_zoo_fwd_bwd", "titanv"): "pytorch_1_0",
+    ("torchvision_zoo_fwd_bwd", "rtx2080ti"): "pytorch_1_0",
+}
+
+#: Sets whose GPUs exchange gradients (DistributedDataParallel) within the time that they state.
+EXCHANGED = ("pycls",)
 
 #: tbd-sim's unit, by the beginning of the table's, and what the table's number is multiplied by.
 UNITS = {"images/s": ("images/s", 1.0), "s (": ("s", 1.0), "ms": ("ms", 1.0), "MiB": ("bytes (device memory in use)", 2.0**20)}
@@ -71,6 +80,11 @@ def framework_of(row: dict[str, str], override: str | None) -> str:
     return override or own or next(framework for start, framework in FRAMEWORKS.items() if row["set"].startswith(start))
 
 
+def gpus_of(row: dict[str, str]) -> str:
+    """Returns the number of GPUs of the step that a row timed: its own where they exchange gradients, else one."""
+    return row["gpus"] if row["set"].startswith(EXCHANGED) else "1"
+
+
 def _unit(text: str) -> tuple[str, float]:
     return next((unit for start, unit in UNITS.items() if text.startswith(start)), (text, 1.0))
 
@@ -89,7 +103,7 @@ def predict(
                 unit, factor = _unit(row["unit"])
                 columns = {name: row.get(name, "") for name in ("id", "set", "gpu", "batch_per_gpu", "metric")}
                 columns |= {"model": str((folder / recipe.file).resolve()), "precision": PRECISIONS[recipe.precision]}
-                columns |= {"framework": framework_of(row, framework), "gpus": "1", "machines": "1"}
+                columns |= {"framework": framework_of(row, framework), "gpus": gpus_of(row), "machines": "1"}
                 writer.writerow(columns | {"unit": unit, "value": repr(float(row["value"]) * factor)})
         subprocess.run([program, "predict", "--scenarios", scenarios, "-o", output], check=True)
         with output.open(newline="") as file:

@@ -70,7 +70,7 @@ def _timm_benchmark(recipe: Recipe, model: torch.nn.Module) -> TrainStep:
 
 def _plain(recipe: Recipe, model: torch.nn.Module) -> TrainStep:
     """Forward and backward pass, and the optimizer where the benchmark has one, in one precision. Benchmarks of the two passes wait
-    for the GPU after each step; torchvision's copies its images to it, pycls waits after the forward pass, too."""
+    for the GPU after each step; torchvision's of 2020 copies its images to it, pycls waits after the forward pass, too."""
     dtype = torch.float16 if recipe.precision == "pure_fp16" else torch.float32
     model.to(dtype)
     optimizer: torch.optim.Optimizer | None = None
@@ -83,15 +83,15 @@ def _plain(recipe: Recipe, model: torch.nn.Module) -> TrainStep:
         images = _images(recipe, batch, dtype)
         on_host = torch.empty(images.shape, dtype=dtype, device="cpu")
         target = torch.empty(batch, device="cuda", dtype=torch.int64)
-        timed = recipe.step == "forward_backward"
-        copies = timed and recipe.library == "torchvision"
+        timed = recipe.step.endswith("forward_backward")
+        copies = recipe.step == "forward_backward" and recipe.library == "torchvision"
 
         def step() -> None:
             # PyTorch before 2.0, which ran forward and backward passes alone, filled gradients with zeros
             (optimizer or model).zero_grad(set_to_none=optimizer is not None)
             output = _outputs(model(on_host.cuda() if copies else images))
             loss = torch.nn.functional.cross_entropy(output, target)
-            if timed and not copies:
+            if timed and recipe.library == "timm":
                 torch.cuda.synchronize()
             loss.backward()
             if optimizer is not None:

@@ -110,6 +110,7 @@ struct ConvSizes : ConvCall {
   double patches = images * ceil_nonneg(roles.height / 4) * ceil_nonneg(roles.width / 4);
   double nonfused_products = kernel_height == 3 ? 36 : 64;
   double nonfused_elements = nonfused_products * (patches * (channels + filters) + weights);
+  double transformed_bytes = limits.wide_transforms ? 4 : element_bytes;  // of a transformed element
   double padding_bytes = 0;  // read and written by copies of images to and from padded channels
 
   ConvSizes(const ConvCall& call)  // NOLINT(google-explicit-constructor)
@@ -151,11 +152,11 @@ inline constexpr double kFftBins = 32 * 17;
 [[nodiscard]] inline double conv_workspace(const ConvSizes& c, const Choice& choice) {
   switch (choice.algorithm) {
     case Algorithm::winograd:
-      return c.element_bytes * 16 * c.weights;
+      return c.transformed_bytes * 16 * c.weights;
     case Algorithm::winograd_nonfused:
-      return c.element_bytes * c.nonfused_elements;
+      return c.transformed_bytes * c.nonfused_elements;
     case Algorithm::fft_tiling:
-      return c.element_bytes * (fft_image_elements(c) + fft_filter_elements(c));
+      return c.transformed_bytes * (fft_image_elements(c) + fft_filter_elements(c));
     case Algorithm::col2im:
       return 0;  // BWD_DATA_ALGO_0 adds the columns into the gradient as it makes them
     default:

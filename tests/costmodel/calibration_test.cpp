@@ -277,6 +277,20 @@ TEST(CalibrationOf, PadsChannelsForTensorCoresAlone) {
   EXPECT_EQ(pads(kHalf), PadsChannels::never);
 }
 
+// A card without lanes for half precision computes it in fp32, and transforms it in fp32.
+TEST(CalibrationOf, WideTransformsWhereHalfIsComputedInFp32) {
+  const Profile profile;
+  GpuSpec gpu = test::small_gpu();
+  const auto wide = [&](MathType math) {
+    return calibration_of(profile, gpu).conv_limits[index_of(math)].wide_transforms;
+  };
+  gpu.computes_in[index_of(kHalf)] = std::nullopt;
+  EXPECT_FALSE(wide(kHalf));
+  gpu.computes_in[index_of(kHalf)] = kSingle;
+  EXPECT_TRUE(wide(kHalf));
+  EXPECT_FALSE(wide(kSingle));
+}
+
 // 2000 flop at 1000 flop/s.
 TEST(Estimate, ByAFamilysFormula) {
   const KernelCost c = cost(with_blocks({recurrent_block()}));

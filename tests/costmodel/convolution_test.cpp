@@ -128,6 +128,21 @@ TEST(Convolution, Workspace) {
   EXPECT_EQ(conv_traffic(data, col2im).serialized, 4 * (100352 + 401408));
 }
 
+// Images of 8 x 28 x 28 pixels of 64 and 96 channels, 9 taps of 64 x 96 weights: 2 bytes each. Transformed,
+// 36 times 392 patches of 160 channels and the weights: 4 bytes each, written and read, if computed in fp32.
+TEST(Convolution, HalfPrecisionThatIsComputedInFp32HasWideTransforms) {
+  constexpr Choice kNonfused{Algorithm::winograd_nonfused, 128, 128, 1};
+  constexpr double kTensors = 2 * (8 * 28 * 28 * (64 + 96) + 9 * 64 * 96);
+  constexpr double kTransformed = 36 * (392 * (64 + 96) + 64 * 96);
+  ConvCall call = layer(Phase::forward);
+  call.element_bytes = 2;
+  EXPECT_EQ(conv_traffic(call, kNonfused).serialized, kTensors + 2 * 2 * kTransformed);
+  call.limits.wide_transforms = true;
+  EXPECT_EQ(conv_traffic(call, kNonfused).serialized, kTensors + 2 * 4 * kTransformed);
+  EXPECT_EQ(conv_traffic(call, kWinogradChoice).serialized, (2 * 9 + 4 * 16) * 64 * 96);
+  EXPECT_EQ(ConvFamily::workspace_bytes(call, kNonfused), 4 * kTransformed);
+}
+
 // An algorithm that needs more than the limit is no choice; something that needs nothing always remains.
 TEST(Convolution, WorkspaceLimitRemovesChoices) {
   for (const Phase phase : {Phase::forward, Phase::backward_data, Phase::backward_weights}) {

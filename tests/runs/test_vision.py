@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import io
 import tempfile
 import unittest
@@ -11,7 +12,7 @@ from pathlib import Path
 import support  # first: it puts the programs under test on the import path
 
 import vision_capture
-from vision_errors import Predicted, has_changed, rank_correlation, report
+from vision_errors import Predicted, framework_of, gpus_of, has_changed, rank_correlation, report
 from vision_memory import report_totals, slope_errors
 from vision_rows import FIXTURES, Recipe, is_fit, recipe, recipes, wrong_release
 
@@ -49,8 +50,13 @@ class Rows(unittest.TestCase):
         self.assertEqual(
             recipe(ROW | {"set": "gpumemnet_timm_memory"}), Recipe("timm", "resnet50", 224, "tf32", "nchw", "timm_train")
         )
-        half = recipe(ROW | {"set": "torchvision_zoo_fwd_bwd", "precision": "fp16 (model.half())", "model": "resnet50"})
-        self.assertEqual(half, Recipe("torchvision", "resnet50", 224, "pure_fp16", "nchw", "forward_backward"))
+
+    def test_torchvisions_images_were_on_the_gpu_in_2018(self) -> None:
+        half = ROW | {"set": "torchvision_zoo_fwd_bwd", "precision": "fp16 (model.half())", "model": "resnet50"}
+        copied = Recipe("torchvision", "resnet50", 224, "pure_fp16", "nchw", "forward_backward")
+        self.assertEqual(recipe(half | {"unit": "ms (median of 50 steps)"}), copied)
+        resident = recipe(half | {"unit": "ms (median of 20 steps)"})
+        self.assertEqual(resident, dataclasses.replace(copied, step="resident_forward_backward"))
 
     def test_rows_without_a_recipe(self) -> None:
         gone = {"set": "gpumemnet_timm_memory", "model_now": ""}
@@ -68,6 +74,18 @@ class Rows(unittest.TestCase):
     def test_captured_steps_are_there(self) -> None:
         there = {path.name for path in CAPTURED.glob("*.step.json.gz") if not path.name.startswith("transformers.")}
         self.assertEqual({step.file for step in FIXTURES}, there)
+
+
+class Scenarios(unittest.TestCase):
+    def test_versions_differ_by_gpu(self) -> None:
+        row = {"set": "torchvision_zoo_fwd_bwd", "gpu": "titanrtx"}
+        self.assertEqual(framework_of(row, None), "pytorch_1_3")
+        self.assertEqual(framework_of(row | {"gpu": "titanv"}, None), "pytorch_1_0")
+        self.assertEqual(framework_of(row | {"gpu": "titanv"}, "pytorch"), "pytorch")
+
+    def test_only_pycls_exchanges_gradients(self) -> None:
+        self.assertEqual(gpus_of({"set": "pycls_timing", "gpus": "8"}), "8")
+        self.assertEqual(gpus_of({"set": "torchvision_zoo_fwd_bwd", "gpus": "4"}), "1")
 
 
 class Errors(unittest.TestCase):
