@@ -219,22 +219,22 @@ struct ConvTraffic {
               .bandwidth = F::kBandwidth,
               .serialized_bandwidth = F::kBandwidth,
               .overlapped = c.tensors,
-              .serialized = (c.element_bytes * 9 + c.transformed_bytes * 16) * c.weights};
+              .serialized = (c.element_bytes * 9 + transformed_bytes(c) * 16) * c.weights};
     case Algorithm::winograd_nonfused:
       return {.efficiency = c.kernel_height == 3 ? F::kNonfused : F::kNonfused5x5,
               .bandwidth = F::kBandwidth,
               .serialized_bandwidth = F::kTransform,
               .overlapped = 0,
-              .serialized = c.tensors + 2 * c.transformed_bytes * c.nonfused_elements,
+              .serialized = c.tensors + 2 * transformed_bytes(c) * c.nonfused_elements,
               .kernels = 3};
     case Algorithm::fft_tiling:
       return {.efficiency = F::kFft,
               .bandwidth = F::kBandwidth,
               .serialized_bandwidth = F::kFftBandwidth,
               .overlapped = 0,
-              .serialized = c.tensors + 2 * c.transformed_bytes * fft_image_elements(c),
+              .serialized = c.tensors + 2 * transformed_bytes(c) * fft_image_elements(c),
               .kernels = 3,
-              .filters = 2 * c.transformed_bytes * fft_filter_elements(c)};
+              .filters = 2 * transformed_bytes(c) * fft_filter_elements(c)};
     case Algorithm::col2im: {
       const double columns = c.element_bytes * c.outputs * c.channels * c.taps;
       const double gradient = c.element_bytes * c.images * c.channels * c.height * c.width;

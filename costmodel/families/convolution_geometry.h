@@ -110,7 +110,6 @@ struct ConvSizes : ConvCall {
   double patches = images * ceil_nonneg(roles.height / 4) * ceil_nonneg(roles.width / 4);
   double nonfused_products = kernel_height == 3 ? 36 : 64;
   double nonfused_elements = nonfused_products * (patches * (channels + filters) + weights);
-  double transformed_bytes = limits.wide_transforms ? 4 : element_bytes;  // of a transformed element
   double padding_bytes = 0;  // read and written by copies of images to and from padded channels
 
   ConvSizes(const ConvCall& call)  // NOLINT(google-explicit-constructor)
@@ -118,6 +117,11 @@ struct ConvSizes : ConvCall {
     if (pads_channels(call)) padding_bytes = bytes_of_padding(call, *this);
   }
 };
+
+// Bytes of an element that Winograd's or Fourier's algorithm has transformed.
+[[nodiscard]] inline double transformed_bytes(const ConvSizes& c) {
+  return c.limits.wide_transforms ? 4 : c.element_bytes;
+}
 
 // FFT tiling cuts the padded input into tiles of 32 x 32, each of which yields (33 - R) * (33 - S) results.
 // The spectrum of 32 x 32 real numbers is 32 x 17 complex ones: the others are their conjugates. These 17 are
@@ -152,11 +156,11 @@ inline constexpr double kFftBins = 32 * 17;
 [[nodiscard]] inline double conv_workspace(const ConvSizes& c, const Choice& choice) {
   switch (choice.algorithm) {
     case Algorithm::winograd:
-      return c.transformed_bytes * 16 * c.weights;
+      return transformed_bytes(c) * 16 * c.weights;
     case Algorithm::winograd_nonfused:
-      return c.transformed_bytes * c.nonfused_elements;
+      return transformed_bytes(c) * c.nonfused_elements;
     case Algorithm::fft_tiling:
-      return c.transformed_bytes * (fft_image_elements(c) + fft_filter_elements(c));
+      return transformed_bytes(c) * (fft_image_elements(c) + fft_filter_elements(c));
     case Algorithm::col2im:
       return 0;  // BWD_DATA_ALGO_0 adds the columns into the gradient as it makes them
     default:

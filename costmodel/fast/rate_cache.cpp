@@ -11,15 +11,20 @@
 namespace tbdsim {
 namespace {
 
-using Options = std::vector<ConvWorkCache::Option>;
+using Options = ConvWorkCache::Options;
 
-Options options_of(const ConvCall& call, const FamilyModel& model) {
-  const ConvSizes sizes = call;
+Options options_of(const Kernel& kernel, const ConvShape& shape, double batch, const Calibration& calibration,
+                   const FamilyModel& nearest) {
+  ConvCall call = conv_call(kernel, shape, batch);
+  call.limits = calibration.conv_limits[index_of(kernel.math)];
+  const FamilyModel& model = model_that_timed(call, nearest);
   Options options;
+  for (const FamilyModel* other = &nearest; other != &model; other = other->next.get()) ++options.model;
+  const ConvSizes sizes = call;
   ConvFamily::for_each_work(sizes, model.hardware, model.block->parameters, *model.grid_work,
                             [&](const Choice& choice, const ConvWork<double>& work) {
-                              options.push_back({choice, work, ConvFamily::workspace_bytes(sizes, choice),
-                                                 ConvFamily::executed(sizes, choice), sizes.tensors});
+                              options.all.push_back({choice, work, ConvFamily::workspace_bytes(sizes, choice),
+                                                     ConvFamily::executed(sizes, choice), sizes.tensors});
                             });
   return options;
 }
@@ -34,7 +39,8 @@ std::vector<PowerLimit> power_limits(const Calibration& calibration) {
 }
 
 // Returns the physical limit in seconds.
-double set_fastest(const Options& options, const FamilyModel& model, KernelCost& cost) {
+double set_fastest(const std::vector<ConvWorkCache::Option>& options, const FamilyModel& model,
+                   KernelCost& cost) {
   const ConvWorkCache::Option* best = nullptr;
   TimeParts<double> least{};
   const ConvUnitTimes<double> each(model.hardware, model.sustained);
@@ -55,12 +61,11 @@ FormulaModel estimate_from_options(const Kernel& kernel, double batch, const Cal
   const FamilyModel& nearest = calibration.models[index_of_family<ConvFamily>()][index_of(kernel.math)];
   if (shape == nullptr || nearest.block == nullptr)
     return estimate_by_formula(kernel, kernel.math, batch, calibration, nullptr, cost);
-  ConvCall call = conv_call(kernel, *shape, batch);
-  call.limits = calibration.conv_limits[index_of(kernel.math)];
-  const FamilyModel& model = model_that_timed(call, nearest);
-  if (options.empty()) options = options_of(call, model);
+  if (options.all.empty()) options = options_of(kernel, *shape, batch, calibration, nearest);
+  const FamilyModel* model = &nearest;
+  for (int other = 0; other < options.model; ++other) model = model->next.get();
   cost.math = kernel.math;
-  return {&model, set_fastest(options, model, cost)};
+  return {model, set_fastest(options.all, *model, cost)};
 }
 
 }  // namespace

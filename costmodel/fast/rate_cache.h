@@ -20,10 +20,13 @@ struct ConvWorkCache {
     double executed = 0;   // operations, of physical_limit.h
     double operand_bytes = 0;
   };
+  struct Options {
+    int model = 0;  // of those of the convolutions, counted along FamilyModel::next
+    std::vector<Option> all;
+  };
   int sm_count = 0;
-  std::vector<PowerLimit> power;  // of the convolutions' models
-  std::vector<std::vector<Option>>
-      of_kernels;  // as TrainingStep::kernels; empty: not computed, or no convolution
+  std::vector<PowerLimit> power;    // of the convolutions' models
+  std::vector<Options> of_kernels;  // as TrainingStep::kernels; empty: not computed, or no convolution
 };
 
 // The same as estimate(step, batch, calibration, factors). `costs`: those of the same step and batch at other

@@ -18,9 +18,9 @@ enum class ReleaseOf { framework, container, framework_in_container };
 
 struct Release {
   ReleaseOf of = ReleaseOf::framework;
-  int major = 0;                // of a container: the year, 22
-  std::optional<int> minor;     // of a container: the month; none: any, as in "2.x"
-  std::optional<int> cudnn{};   // the major version of cuDNN, where the text says it
+  int major = 0;               // of a container: the year, 22
+  std::optional<int> minor;    // of a container: the month; none: any, as in "2.x"
+  std::optional<int> cudnn{};  // the major version of cuDNN, where the text says it
 
   bool operator==(const Release&) const = default;
 };
@@ -29,8 +29,8 @@ struct Release {
 // point that begins the text or follows the name of a framework; none where there is neither.
 [[nodiscard]] std::optional<Release> release_in(std::string_view text);
 
-// The family and the release of a name like "PyTorch 1.12", "torch==2.1", "tf2.4" or "PyTorch NGC 22.10", each
-// as written; none for a name that does not end with a release.
+// The family and the release of a name like "PyTorch 1.12", "torch==2.1", "tf2.4" or "PyTorch NGC 22.10",
+// each as written; none for a name that does not end with a release.
 [[nodiscard]] std::optional<std::pair<std::string, std::string>> family_and_release(std::string_view name);
 
 // The place in `family` of the file for `release`: the latest of those whose `versions` have it or an earlier

@@ -31,7 +31,8 @@ TEST(ReleaseIn, Frameworks) {
 TEST(ReleaseIn, Containers) {
   EXPECT_EQ(release_in("NGC 22.06-py3"), (Release{ReleaseOf::container, 22, 6}));
   EXPECT_EQ(release_in("dgx1_ngc19.05_tensorflow"), (Release{ReleaseOf::container, 19, 5}));
-  EXPECT_EQ(release_in("MXNet NVIDIA Release 21.05, cuDNN 8.2.0.51"), (Release{ReleaseOf::container, 21, 5, 8}));
+  EXPECT_EQ(release_in("MXNet NVIDIA Release 21.05, cuDNN 8.2.0.51"),
+            (Release{ReleaseOf::container, 21, 5, 8}));
   EXPECT_EQ(release_in("NGC container, torch 2.1.0a0+32f93b1"),
             (Release{ReleaseOf::framework_in_container, 2, 1}));
 }
@@ -48,7 +49,8 @@ TEST(FamilyAndRelease, AsTyped) {
   EXPECT_THAT(family_and_release("pytorch_2_0"), Optional(Pair("pytorch", "2_0")));
   EXPECT_THAT(family_and_release("tf2"), Optional(Pair("tf", "2")));
   EXPECT_THAT(family_and_release("PyTorch NGC 22.10"), Optional(Pair("PyTorch", "NGC 22.10")));
-  for (const char* name : {"pytorch", "1.12", "pytorch_1_11_typo", "pytorch 1e9", "pytorch 99999", "pytorch 1.1rc"})
+  for (const char* name :
+       {"pytorch", "1.12", "pytorch_1_11_typo", "pytorch 1e9", "pytorch 99999", "pytorch 1.1rc"})
     EXPECT_EQ(family_and_release(name), std::nullopt) << name;
 }
 
@@ -82,8 +84,9 @@ TEST(TypedReleases, AreNamesOfFrameworks) {
   EXPECT_EQ(file("tensorflow 2.9"), "tensorflow_2_4");
   EXPECT_EQ(file("MXNet 1.9"), "mxnet_1_6");
   EXPECT_EQ(file("PyTorch NGC 21.03"), "pytorch_ngc_1_9");
-  EXPECT_THAT(test::run({"--model", "resnet50", "--gpu", "t4", "--batch", "8", "--framework", "torch 1.11"}).out,
-              HasSubstr("pytorch_1_12"));
+  EXPECT_THAT(
+      test::run({"--model", "resnet50", "--gpu", "t4", "--batch", "8", "--framework", "torch 1.11"}).out,
+      HasSubstr("pytorch_1_12"));
   EXPECT_THAT(test::run({"--model", "resnet50", "--gpu", "t4", "--batch", "8", "--framework", "jax 0.4"}).err,
               HasSubstr("unknown framework 'jax 0.4'"));
 }
