@@ -219,7 +219,7 @@ std::vector<const ProfileBlock*> nearest_blocks(const Profile& profile, std::siz
     candidates.push_back(
         {&block, distance_of(block, family, gpu, math, libraries), generation_of(block.generation).version});
   }
-  std::ranges::sort(candidates, [](const Candidate& a, const Candidate& b) {
+  std::ranges::stable_sort(candidates, [](const Candidate& a, const Candidate& b) {
     return a.distance != b.distance ? a.distance < b.distance : a.version > b.version;
   });
   std::vector<const ProfileBlock*> blocks;

@@ -37,7 +37,7 @@ struct FamilyModel {
   double sd_without_rows = 0;                      // sd_of() a call of a group without measured calls
   std::shared_ptr<const ResidualIndex> residuals;  // of the block
   std::shared_ptr<const GridWorkTable> grid_work;  // null: the family has no grids
-  // Of convolutions: by the next nearest block of the library and arithmetic; null: there is none.
+  // The model by the next nearest block of the library and arithmetic, of convolutions; null: there is none.
   std::shared_ptr<const FamilyModel> next;
 };
 

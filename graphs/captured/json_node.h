@@ -76,7 +76,7 @@ class JsonNode {
 class JsonDocument {
  public:
   // Throws SpecError for text that is no JSON, has a key twice in a map, nests deeper than `depth` or has
-  // more than `most` values. `what` the file should be is in errors.
+  // more than `most` values. Errors name what the file should be, `what`.
   JsonDocument(std::string file, const std::string& text, std::size_t depth, std::size_t most,
                const std::string& what = "a step file");
   JsonDocument(const JsonDocument&) = delete;

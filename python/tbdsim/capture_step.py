@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -123,13 +124,11 @@ def _merged(
         return recordings, merge(recordings, batches)
     except CaptureError as error:
         if values.drawn is not None and values.drawn.met and not values.drawn.even:
-            try:
-                recordings, merged = _merged(build, module, batches, values._replace(drawn=DrawnMasks(even=True)))
+            with suppress(CaptureError):  # then the first error says more
+                evened, merged = _merged(build, module, batches, values._replace(drawn=DrawnMasks(even=True)))
                 even = f"each sample has as many of their numbers as the mean one at batch {batches[0]}"
                 merged.warnings.append(f"masks are drawn on the host: {even}")
-                return recordings, merged
-            except CaptureError:
-                raise error from None
+                return evened, merged
         read = [where for recording in recordings for where in recording.read]
         if read:
             raise CaptureError(f"{error}; or the step decides by a number that it reads from the GPU: {read[0]}") from error

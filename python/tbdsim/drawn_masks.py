@@ -6,7 +6,7 @@ from __future__ import annotations
 class DrawnMasks:
     """How many numbers masks of known values let through, look-up by look-up, in the recordings of a step.
 
-    What is drawn for five samples is no more of what is drawn for two, so that no size behind it is a + b x batch. Where that made
+    The numbers drawn for five samples are no multiple of those for two, so that no size behind them is a + b x batch. Where that made
     a capture fail, it is recorded again with `even` set: then each sample has as many numbers as the mean one at the first batch.
     """
 

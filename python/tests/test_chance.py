@@ -1,4 +1,4 @@
-"""What a step draws on the host, and what is made there although a script says no device."""
+"""Masks that a step draws on the host, and counters that are made there although a script says no device."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_adagrad_counts_its_steps_on_the_host() -> None:
 
 
 def test_a_number_that_is_read_is_a_factor_of_tensors() -> None:
-    """As the temperature of soft actor-critic: `log_alpha.exp().item() * log_prob`."""
+    """The temperature of soft actor-critic does so: `log_alpha.exp().item() * log_prob`."""
 
     def train_step(batch: int) -> Callable[[], None]:
         layer, log_alpha = nn.Linear(4, 2), torch.zeros(1, requires_grad=True)
@@ -97,3 +97,22 @@ def test_a_number_that_is_read_is_a_factor_of_tensors() -> None:
     step = tbdsim.capture(train_step)
     assert count(step, "aten._local_scalar_dense.default") == 1
     assert count(step, "aten.mul.Tensor") >= 1
+
+
+def test_a_step_that_decides_by_a_number_says_so_beside_drawn_masks() -> None:
+    def train_step(batch: int) -> Callable[[], None]:
+        layer = nn.Linear(8, 8)
+        x = torch.empty(batch, 100, 8)
+
+        def step() -> None:
+            mask = torch.from_numpy(np.random.rand(batch, 100) < 0.3).cuda()
+            y = layer(x)
+            loss = y[mask].sum()
+            if loss.item() > 1:
+                loss = loss + y.square().sum()
+            loss.backward()
+
+        return step
+
+    with pytest.raises(tbdsim.CaptureError, match="decides by a number that it reads from the GPU"):
+        tbdsim.capture(train_step)

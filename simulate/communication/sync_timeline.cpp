@@ -180,8 +180,8 @@ double updates_elsewhere(const TrainingStep& step, const Timeline& timeline, con
   return sum.si() * (1 - fullest / static_cast<double>(plan.cluster.gpus));
 }
 
-// Bytes of the busiest server over the mean, where arrays lie whole on one: on a GPU, or in a machine's
-// memory.
+// Load of the busiest over the mean where arrays lie whole on one: bytes of a GPU, or what a machine's
+// network sends.
 double fullest_share(const TrainingStep& step, double batch, const SyncPlan& plan) {
   const int machines = plan.cluster.machines;
   if (plan.method->reduction_site != ReductionSite::host_servers || !plan.method->in_order || machines == 1)

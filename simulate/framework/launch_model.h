@@ -63,8 +63,8 @@ struct HostWork {
   HostWork work;
   work.launch = in_loop ? launch_model.loop_step_overhead : launch_model.launch_overhead;
   if (calls_library(kernel)) work.launch += launch_model.library_call;
-  // Launched by the library within its call, whose time is the convolution's. A larger batch that runs in
-  // fp32 without them would take less time than a smaller one otherwise.
+  // cuDNN launches these copies within the call of the convolution, which has the time of both. With a launch
+  // of their own a larger batch that runs in fp32 without them would take less time than a smaller one.
   if (kernel.tf32_only && kernel.kind == KernelKind::transpose) work.launch = Seconds(0);
   if (kernel.kind == KernelKind::update) {
     work.launch = launch_model.update_overhead;

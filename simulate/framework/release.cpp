@@ -69,7 +69,11 @@ std::optional<Numbers> numbers_behind(std::string_view word, std::string_view te
   return std::nullopt;
 }
 
-bool any_numbers(const Numbers&) { return true; }
+// False for the number of TF32, which is a precision.
+bool is_release(const Numbers& numbers) {
+  constexpr int kOfTf32 = 32;
+  return numbers.minor || numbers.major != kOfTf32;
+}
 
 bool is_year_and_month(const Numbers& numbers) {
   constexpr int kMonths = 12;
@@ -94,7 +98,7 @@ std::optional<int> cudnn_of(std::string_view text) {
 std::optional<Numbers> numbers_of_framework(std::string_view text) {
   if (const auto found = numbers_at(text)) return found;
   for (const std::string_view word : kFrameworkWords) {
-    if (const auto found = numbers_behind(word, text, any_numbers)) return found;
+    if (const auto found = numbers_behind(word, text, is_release)) return found;
   }
   return std::nullopt;
 }
@@ -131,7 +135,7 @@ std::optional<Release> release_in(std::string_view written) {
     release.of = ReleaseOf::container;
   } else if (text.find("ngc") != std::string::npos) {
     release.of = ReleaseOf::framework_in_container;
-    found = numbers_behind("torch", text, any_numbers);
+    found = numbers_behind("torch", text, is_release);
   } else {
     found = numbers_of_framework(text);
   }
@@ -152,7 +156,9 @@ std::optional<std::pair<std::string, std::string>> family_and_release(std::strin
     family.remove_suffix(kContainer.size());
     family = family.substr(0, family.find_last_not_of(kSeparators) + 1);
   }
-  if (family.empty() || !numbers_at(rest) || !ends_a_release(lower(rest))) return std::nullopt;
+  const std::optional<Numbers> numbers = numbers_at(rest);
+  if (family.empty() || !numbers || !is_release(*numbers) || !ends_a_release(lower(rest)))
+    return std::nullopt;
   return std::pair(std::string(family), prefix + std::string(rest));
 }
 

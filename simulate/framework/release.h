@@ -25,8 +25,8 @@ struct Release {
   bool operator==(const Release&) const = default;
 };
 
-// The release that a text names: the year and month behind "NGC" or "Release"; else the first number with a
-// point that begins the text or follows the name of a framework; none where there is neither.
+// The release that a text names: the year and month behind "NGC" or "Release"; else the first number of up
+// to three digits that begins the text or follows the name of a framework; none where there is neither.
 [[nodiscard]] std::optional<Release> release_in(std::string_view text);
 
 // The family and the release of a name like "PyTorch 1.12", "torch==2.1", "tf2.4" or "PyTorch NGC 22.10",

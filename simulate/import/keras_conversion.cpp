@@ -155,7 +155,8 @@ NetworkTensor KerasConversion::function(const KerasSite& site, const std::string
                                             {"sqrt", "pointwise"},
                                             {"square", "pointwise"},
                                             {"swish", "silu"},
-                                            {"tanh", "tanh"}};
+                                            {"tanh", "tanh"},
+                                            {"thresholdedrelu", "relu"}};
   const std::string plain = plain_name(name);
   if (plain == "linear") return from;
   KerasSite own = site;

@@ -52,7 +52,7 @@ class KerasConversion {
   [[nodiscard]] std::string text(const KerasSite& site, std::string_view key, std::string_view otherwise);
   [[noreturn]] void fail(const KerasSite& site, const std::string& what) const;
 
-  // What a call reads, with zeros around it where it has some.
+  // The tensor that a call reads, with zeros around it where it has some.
   [[nodiscard]] NetworkTensor in(const KerasSite& site, std::size_t number = 0);
   NetworkTensor add(const KerasSite& site, const std::string& type, const std::vector<NetworkTensor>& from,
                     std::vector<std::int64_t> shape, LayerKeys keys = {});

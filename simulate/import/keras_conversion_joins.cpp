@@ -49,7 +49,7 @@ constexpr Join kJoins[] = {{"Add", "add"},           {"Average", "add"},       {
                            {"Divide", "divide"},     {"Maximum", "function"},  {"Minimum", "function"},
                            {"Multiply", "multiply"}, {"Subtract", "subtract"}, {"TrueDivide", "divide"}};
 
-// What an operator of Keras 2 calls: "math.multiply", "__operators__.add", "nn.relu".
+// Functions that operators of Keras 2 call: "math.multiply", "__operators__.add", "nn.relu".
 constexpr Join kCalls[] = {{"add", "Add"},           {"divide", "Divide"},   {"gelu", "gelu"},
                            {"maximum", "Maximum"},   {"minimum", "Minimum"}, {"multiply", "Multiply"},
                            {"mul", "Multiply"},      {"relu", "relu"},       {"relu6", "relu6"},

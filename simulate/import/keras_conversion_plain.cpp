@@ -53,7 +53,7 @@ NetworkTensor prelu(KerasConversion& net, const KerasSite& site) {
                          {{"operation", spec_scalar("function")}, {"trained", spec_list(dims)}});
 }
 
-// Over the channels, where they are: of other axes tbd-sim has no such norm.
+// True for a norm over the channels; tbd-sim has none over another axis.
 bool is_of_channels(KerasConversion& net, const KerasSite& site, const NetworkTensor& from) {
   const JsonNode* axis = net.keras().find(site.config, "axis");
   if (axis == nullptr) return true;
@@ -125,6 +125,19 @@ NetworkTensor made_ready(KerasConversion& net, const KerasSite& site) {
   net.builder().note(fmt::format("{} ({}) is left out: it makes samples ready", site.name, site.type));
   return net.in(site);
 }
+// A crop leaves an image of its height and width.
+NetworkTensor crop(KerasConversion& net, const KerasSite& site) {
+  const NetworkTensor from = net.in(site);
+  if (!is_image(from)) return net.unsupported(site, "of no image");
+  const Sides shape = {from.shape[0], net.number(site, "height"), net.number(site, "width")};
+  if (shape[1] > from.shape[1] || shape[2] > from.shape[2]) return net.unsupported(site, "to a larger image");
+  if (shape == from.shape) return from;
+  net.builder().fix_shapes();
+  return net.add(
+      site, "slice", {from}, shape,
+      {{"dims", spec_list({spec_number(shape[0]), spec_number(shape[1]), spec_number(shape[2])})}});
+}
+
 NetworkTensor each_element(KerasConversion& net, const KerasSite& site) {
   const NetworkTensor from = net.in(site);
   const bool two = site.type == "Normalization";
@@ -201,7 +214,7 @@ constexpr Conversion kConversions[] = {{"Activation", activation, true},
                                        {"ActivityRegularization", same},
                                        {"AlphaDropout", dropout},
                                        {"BatchNormalization", batch_norm},
-                                       {"CenterCrop", made_ready},
+                                       {"CenterCrop", crop},
                                        {"Dense", dense, true},
                                        {"Dropout", dropout},
                                        {"ELU", function},
@@ -224,7 +237,7 @@ constexpr Conversion kConversions[] = {{"Activation", activation, true},
                                        {"RMSNormalization", layer_norm},
                                        {"RandomBrightness", made_ready},
                                        {"RandomContrast", made_ready},
-                                       {"RandomCrop", made_ready},
+                                       {"RandomCrop", crop},
                                        {"RandomFlip", made_ready},
                                        {"RandomRotation", made_ready},
                                        {"RandomTranslation", made_ready},

@@ -26,7 +26,7 @@ NetworkTensor without_pads(KerasConversion& net, const KerasSite& site) {
   return net.builder().add_reshape(site.name + "/row", inside, {inside.shape[1], 1, inside.shape[0]});
 }
 
-// As a sequence again where the layer reads one.
+// The image as a sequence again where the layer reads one.
 NetworkTensor seen(KerasConversion& net, const KerasSite& site, const NetworkTensor& image) {
   if (!is_row(site)) return image;
   return net.builder().add_reshape(site.name + "/sequence", image, {image.shape[2], image.shape[0]});
@@ -209,15 +209,18 @@ NetworkTensor cropped(KerasConversion& net, const KerasSite& site) {
       {{"dims", spec_list({spec_number(shape[0]), spec_number(shape[1]), spec_number(shape[2])})}});
 }
 
-// The mean or maximum of all pixels, or of a sequence's positions. Of a mean one pixel is left, which stands
-// for its channels.
+// The mean or maximum of all pixels, or of a sequence's positions: a number for each channel.
 NetworkTensor whole(KerasConversion& net, const KerasSite& site) {
   const NetworkTensor from = net.in(site);
   const bool mean = site.type.find("Average") != std::string::npos;
-  if (mean && !is_row(site)) return net.add(site, "global_avg_pool", {from}, {from.shape[0], 1, 1});
+  const bool keeps = net.flag(site, "keepdims", false);
+  if (mean && !is_row(site)) {
+    const NetworkTensor pixel = net.add(site, "global_avg_pool", {from}, {from.shape[0], 1, 1});
+    return keeps ? pixel : net.builder().add_reshape(site.name + "/channels", pixel, {from.shape[0]});
+  }
   const std::int64_t channels = is_row(site) ? from.shape[1] : from.shape[0];
   Sides shape = {channels};
-  if (net.flag(site, "keepdims", false)) shape = is_row(site) ? Sides{1, channels} : Sides{channels, 1, 1};
+  if (keeps) shape = is_row(site) ? Sides{1, channels} : Sides{channels, 1, 1};
   std::vector<SpecTree> dims;
   for (const std::int64_t side : shape) dims.push_back(spec_number(side));
   return net.add(site, "reduce", {from}, shape,
@@ -254,7 +257,10 @@ bool convert_keras_window(KerasConversion& net, const KerasSite& site, KerasOutp
   const bool pads = site.type == "ZeroPadding2D";
   const auto* const found = std::ranges::find(kConversions, std::string_view(site.type), &Conversion::type);
   if (!pads && found == std::end(kConversions)) return false;
-  if (!reads_image(site)) {
+  const bool first = is_row(site) && net.text(site, "data_format", "") == "channels_first";
+  if (first) {
+    to = {{.inside = net.unsupported(site, "with channels first")}};
+  } else if (!reads_image(site)) {
     to = {{.inside = net.unsupported(site, fmt::format("of {} sides", site.from[0].inside.shape.size()))}};
   } else if (pads) {
     to = {site.from[0]};

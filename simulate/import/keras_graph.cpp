@@ -143,7 +143,7 @@ KerasModel KerasFile::read_model(const JsonNode& value) {
   return model;
 }
 
-// Layers one behind another. What a chain begins with may be said by its first layer, or by the model.
+// Layers one behind another. The first layer, or the model, may say what a chain begins with.
 void KerasFile::read_chain(KerasModel& model, const JsonNode& config) {
   const bool shown = model.layers[0].type == "InputLayer";
   if (shown) model.inputs = {0};

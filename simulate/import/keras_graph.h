@@ -47,12 +47,12 @@ struct KerasModel {
 // A parsed file: values that layers refer to, and the model outside of all others.
 class KerasFile {
  public:
-  // Of `model.to_json()` of Keras 1 to 3, `model.get_config()`, and TensorFlow.js' model.json. Throws
+  // Reads `model.to_json()` of Keras 2 and 3, `model.get_config()`, and TensorFlow.js' model.json. Throws
   // SpecError for another text, with the place in it.
   KerasFile(const std::string& file, const std::string& text);
 
   [[nodiscard]] const KerasModel& model() const { return *model_; }
-  // What a map says for a key; null where it has no such key or null there.
+  // The value of a key of a map; null where it has no such key or null there.
   [[nodiscard]] const JsonNode* find(const JsonNode& map, std::string_view key);
   // The same of a key that it must have.
   [[nodiscard]] const JsonNode& require(const JsonNode& map, std::string_view key);

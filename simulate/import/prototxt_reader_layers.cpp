@@ -166,7 +166,7 @@ NetworkTensor PrototxtReader::scale(const Site& site) {
 // SSD's: each pixel over the length of its channels, times a trained factor of each channel.
 NetworkTensor PrototxtReader::normalize(const Site& site) {
   if (!is_image(site.in())) return unsupported(site, "of no image");
-  const Sides pixels = {site.in().shape[1] * site.in().shape[2], site.in().shape[0]};
+  const Sides pixels = {product_of({site.in().shape[1], site.in().shape[2]}), site.in().shape[0]};
   const NetworkTensor copied = builder_.add("image_positions", site.name + "/pixels", {site.in()}, pixels);
   const NetworkTensor norm = builder_.add("rms_norm", site.name, {copied}, pixels);
   const Sides swapped = {pixels[1], pixels[0]};

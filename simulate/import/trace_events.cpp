@@ -95,9 +95,10 @@ class Reader : public nlohmann::json_sax<Json> {
   }
 
   bool parse_error(std::size_t position, const std::string& token, const Json::exception&) override {
-    // Kineto has written what it divides by nothing as it is.
-    constexpr std::string_view kNoNumbers[] = {"na", "i", "N", "I"};  // where the parser stops
-    if (std::ranges::any_of(kNoNumbers, [&](std::string_view text) { return token.ends_with(text); }))
+    // Kineto writes the result of a division by 0 as it is.
+    constexpr std::string_view kNoNumbers[] = {"na", "-n", "i", "N", "I"};  // where the parser stops
+    if (!token.starts_with('"') &&                                          // a text that is cut off
+        std::ranges::any_of(kNoNumbers, [&](std::string_view text) { return token.ends_with(text); }))
       fail("nan or inf at byte " + std::to_string(position) +
            ", which JSON has not; expected 0 in its place, as sed -E 's/: *-?(nan|inf)/: 0/Ig' writes it");
     fail("no JSON at byte " + std::to_string(position) + "; expected a trace of the PyTorch profiler");

@@ -71,7 +71,7 @@ TEST(CapturedFactorizations, OfSingularValuesAreSweeps) {
 }
 
 // A matrix of each sample, 128 x 128, and a right side of 5 columns: 2 * 128 * 64 * 5 operations for the
-// triangle, as often for its transpose. As many kernels at any batch.
+// triangle, as often for its transpose. The kernels are as many at any batch.
 TEST(CapturedFactorizations, SolveForEachSample) {
   StepBuilder b;
   const int triangle = b.tensor({growing(1), fixed_size(128), fixed_size(128)});
@@ -96,7 +96,7 @@ TEST(CapturedFactorizations, OfRowsThatGrowWithTheBatchAreChargedByTheirBytes) {
   EXPECT_TRUE(step.kernels[0].unknown);
 }
 
-// What autograd asks and what stands for zeros that are nowhere run no kernel.
+// Questions of autograd, and stand-ins for zeros that are nowhere, run no kernel.
 TEST(CapturedOperators, OfForwardGradientsThatMoveNothing) {
   StepBuilder b;
   const int x = b.tensor({growing(4)});

@@ -173,8 +173,8 @@ TEST(CalibrationOf, KernelsOfCardsBeforeVolta) {
 }
 
 // The own cuBLAS 8 runs what cuBLAS 11 does on a Pascal card; a Maxwell's cuBLAS 7 is a version and another
-// GPU away. Of a framework that says nothing the newest kernels of such cards are meant, which another
-// Pascal's cuDNN 8 ran, too.
+// GPU away. A framework that says nothing means the newest kernels of such cards, which another Pascal's
+// cuDNN 8 ran, too.
 TEST(CalibrationOf, OwnKernelsOfCardsBeforeVoltaDoNotAge) {
   ProfileBlock maxwell = recurrent_block("cublas7", kSingle, false);
   maxwell.capability = 5.2;

@@ -145,7 +145,7 @@ TEST(ForeignTexts, OfNsightComputeWithRulesAreRead) {
   EXPECT_THAT(run.kernels.at(0).name, HasSubstr("a, b"));
 }
 
-// What tools print for people, and what stands in a file's place, names the file that is expected.
+// Errors about outputs for people, and about stand-ins for a file, name the file that is expected.
 TEST(ForeignTexts, ForPeopleSayWhatIsExpected) {
   const test::TempDir dir;
   const auto error = [&](const std::string& name, const std::string& text) {
@@ -178,10 +178,10 @@ TEST(ForeignTexts, RefusesDecimalCommas) {
     EXPECT_EQ(run(right).exit_code, 0) << right;
 }
 
-// Kineto has written what it divides by nothing as it is.
+// Kineto writes the result of a division by 0 as it is.
 TEST(ForeignTexts, NameNumbersThatJsonHasNot) {
   const test::TempDir dir;
-  for (const char* number : {"nan", "inf", "-inf", "NaN"}) {
+  for (const char* number : {"nan", "-nan", "inf", "-inf", "NaN"}) {
     const std::string trace =
         std::string(R"({"traceEvents": [{"ph": "X", "cat": "kernel", "args": {"blocks per SM": )") + number +
         "}}]}";
@@ -189,6 +189,8 @@ TEST(ForeignTexts, NameNumbersThatJsonHasNot) {
                 HasSubstr("nan or inf at byte"))
         << number;
   }
+  const std::string cut = R"({"traceEvents": [{"ph": "X", "cat": "kernel", "name": "Memset (Devi)";
+  EXPECT_THAT(test::run({"import", dir.write("t.json", cut).string()}).err, HasSubstr("no JSON at byte"));
 }
 
 // Files of other programs that have a way to become ours: configurations.

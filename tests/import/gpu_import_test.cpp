@@ -71,6 +71,23 @@ TEST(Smi, ASliceIsNotTheCard) {
   EXPECT_DOUBLE_EQ(card.usable_memory->si(), (81920.0 - 617) * 1048576);
 }
 
+TEST(Smi, SaysWhetherMigDividesACard) {
+  const auto divided = [](const std::string& mode) {
+    const std::string table =
+        "name, memory.total [MiB], mig.mode.current\nNVIDIA A100-SXM4-80GB, 81920 MiB, " + mode + "\n";
+    return read_smi_csv(table, "x").at(0).divided;
+  };
+  EXPECT_TRUE(divided("Enabled"));
+  EXPECT_FALSE(divided("Disabled"));
+  EXPECT_FALSE(divided("[N/A]"));
+  const auto said = [](const char* file) {
+    const test::TempDir dir;
+    return test::run({"import", import_file(file), "-o", dir.path().string()}).out;
+  };
+  EXPECT_THAT(said("smi_q_mig.txt"), HasSubstr("MIG is on, and this is the whole card"));
+  EXPECT_THAT(said("smi_q_quadro_rtx5000.txt"), Not(HasSubstr("MIG is on")));
+}
+
 TEST(Smi, WhatADriverDoesNotSayIsUnknown) {
   const auto table = read_smi_csv(
       "name, memory.total [MiB], power.default_limit [W], ecc.mode.current\n"

@@ -78,7 +78,7 @@ TEST(KerasJson, ReadsAttentionAndRecurrentLayers) {
   EXPECT_THAT(yaml, Not(HasSubstr("type: softmax\n")));  // the loss has it
 }
 
-// Of 9 x 9 pixels "same" with a stride of 2 makes 5 x 5, of which a transposed convolution makes 10 x 10.
+// A stride of 2 with "same" makes 5 x 5 of 9 x 9 pixels, and a transposed convolution 10 x 10 of these.
 TEST(KerasJson, PadsAsTensorFlowDoes) {
   const std::string text =
       chain({input("[null, 9, 9, 3]"),
@@ -186,6 +186,31 @@ TEST(KerasJson, RefusesModelsThatAreUsedWithoutEnd) {
         inner.substr(1));
   }
   EXPECT_THAT(refusal(inner, {{"input", "4"}}), HasSubstr("expected a smaller network"));
+}
+
+// The mean of all pixels is a vector: 2 * 4 numbers of its norm, 4 * 5 + 5 of a product.
+TEST(KerasJson, MeansOfAllPixelsAreVectors) {
+  const std::string text =
+      chain({input("[null, 8, 8, 4]"), layer("GlobalAveragePooling2D", ""),
+             layer("BatchNormalization", R"("axis": [1])"), layer("Dense", R"("units": 5)")});
+  const ImportedFile file = keras_json_network(text, "k.json", {});
+  EXPECT_EQ(counts_of(file), (Counts{8 + 25, 20}));
+  EXPECT_THAT(file.text, HasSubstr("type: fully_connected"));
+}
+
+// 6 x 6 of 8 x 8 pixels, of which windows of 3 make 4 x 4, each of 3 * 9 * 2 multiply-adds.
+TEST(KerasJson, CropsChangeTheSize) {
+  const std::string text =
+      chain({input("[null, 8, 8, 3]"), layer("CenterCrop", R"("height": 6, "width": 6)"),
+             layer("Conv2D", R"("filters": 2, "kernel_size": 3)"), layer("Flatten", "")});
+  EXPECT_EQ(counts_of(keras_json_network(text, "k.json", {})), (Counts{54 + 2, 16 * 54}));
+}
+
+TEST(KerasJson, RefusesSequencesWithChannelsFirst) {
+  EXPECT_THAT(
+      refusal(chain({input("[null, 3, 100]"),
+                     layer("Conv1D", R"("filters": 8, "kernel_size": 3, "data_format": "channels_first")")})),
+      HasSubstr("Conv1D with channels first"));
 }
 
 }  // namespace

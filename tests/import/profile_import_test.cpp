@@ -152,6 +152,10 @@ TEST(KernelSort, IsByName) {
       {"void (anonymous namespace)::indexSelectLargeIndex<float, long>", "gather"},
       {"ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)", "communication"},
       {"Memcpy HtoD (Pinned -> Device)", "transfer"},
+      {"Cijk_Ailk_Bljk_SB_MT64x64x16_MI32x32x2x1_SN", "gemm"},
+      {"igemm_fwd_gtcx_nhwc_fp16_bx0_ex0_bt256x256x32", "convolution"},
+      {"igemm_bwd_gtcx_nhwc_fp16_bx0_ex0_bt128x128x32", "convolution"},
+      {"igemm_wrw_gtcx_nhwc_fp32_bx0_ex1_bt128x128x8", "convolution"},
       {"my_kernel", "other"}};
   for (const auto& [name, kind] : names) EXPECT_EQ(kernel_kind(name), kind) << name;
 }

@@ -1,4 +1,4 @@
-// What limits an exchange between machines: servers whose arrays lie whole on one of them, and GPUs in slots.
+// Limits of an exchange between machines: servers whose arrays lie whole on one of them, and GPUs in slots.
 #include <gtest/gtest.h>
 
 #include "simulate/communication/sync_timeline.h"
@@ -20,7 +20,7 @@ TEST(BetweenMachines, ArraysLieOnServersInTurn) {
 
 // Of 4 machines one server has twice the mean, half of all bytes S: it sends S / 2 to each of three workers,
 // its own worker the half that lies elsewhere, 2 S together. Alike servers send 3 / 4 S, as their workers do.
-// Of two machines each sends S, wherever the arrays lie.
+// Each of two machines sends S, wherever the arrays lie.
 TEST(BetweenMachines, ALargeArrayLoadsOneMachinesNetwork) {
   EXPECT_DOUBLE_EQ(busiest_server(2, 4), 2 / 1.5);
   EXPECT_DOUBLE_EQ(busiest_server(1, 4), 1);
@@ -28,8 +28,8 @@ TEST(BetweenMachines, ALargeArrayLoadsOneMachinesNetwork) {
 }
 
 // VGG-16's first fully connected layer has 102,760,448 of 138,361,641 parameters, so that four machines'
-// servers in memory are held up by one of them, and eight by twice as much. Of each exchange's bytes an equal
-// part of four would be 1.5 S: that server sends 3 * 0.7427 S, its worker 0.2573 S.
+// servers in memory are held up by one of them, and eight by twice as much. An equal part of four would
+// be 1.5 S of an exchange's bytes: that server sends 3 * 0.7427 S, its worker 0.2573 S.
 TEST(BetweenMachines, VariablesLieWholeOnOneMachine) {
   SpecCache specs = test::source_specs();
   const auto network = [&](const char* method, int machines) {
@@ -46,7 +46,7 @@ TEST(BetweenMachines, VariablesLieWholeOnOneMachine) {
 }
 
 // GPUs in slots of 15.754 * 0.78 GB/s pass a network card at 0.38 of that, or at its own 2.9375 GB/s; GPUs
-// joined by NVLink at its 12.125 GB/s; over sockets both are slower.
+// joined by NVLink at its 12.125 GB/s; over sockets GPUs in slots are slower.
 TEST(BetweenMachines, ANetworkCardOfGpusInSlots) {
   SpecCache specs = test::source_specs();
   const auto rate = [&](const char* gpu, const char* network, const char* method = "all_reduce") {

@@ -39,7 +39,7 @@ TEST(ReleaseIn, Containers) {
 
 TEST(ReleaseIn, NoRelease) {
   for (const char* text : {"", "2019", "CUDA10.2 cuDNN7605", "commit 0a03417", "Sockeye 1.12.3", "NGC tf2",
-                           "tf_cnn_benchmarks", "torch", "1234.5", "release 2.3"})
+                           "tf_cnn_benchmarks", "torch", "1234.5", "release 2.3", "CUDA 11, TF32"})
     EXPECT_EQ(release_in(text), std::nullopt) << text;
 }
 
@@ -50,7 +50,7 @@ TEST(FamilyAndRelease, AsTyped) {
   EXPECT_THAT(family_and_release("tf2"), Optional(Pair("tf", "2")));
   EXPECT_THAT(family_and_release("PyTorch NGC 22.10"), Optional(Pair("PyTorch", "NGC 22.10")));
   for (const char* name :
-       {"pytorch", "1.12", "pytorch_1_11_typo", "pytorch 1e9", "pytorch 99999", "pytorch 1.1rc"})
+       {"pytorch", "1.12", "pytorch_1_11_typo", "pytorch 1e9", "pytorch 99999", "tf32", "pytorch 1.1rc"})
     EXPECT_EQ(family_and_release(name), std::nullopt) << name;
 }
 

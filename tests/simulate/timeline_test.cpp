@@ -104,6 +104,21 @@ TEST(Timeline, CallsOfCudnnTakeTheHostLonger) {
   EXPECT_DOUBLE_EQ(host_work(own, 1, launch_model).launch.si(), 2) << "PyTorch's";
 }
 
+// cuDNN copies images for TF32 within its call, which costs the host 2 + 3 s; any other copy is a launch of 2
+// s.
+TEST(Timeline, CopiesOfConvolutionsInTf32AreNoLaunches) {
+  const LaunchModel launch_model{.launch_overhead = Seconds(2), .library_call = Seconds(3)};
+  const auto launch = [&](KernelKind kind, bool tf32_only) {
+    Kernel kernel;
+    kernel.kind = kind;
+    kernel.tf32_only = tf32_only;
+    return host_work(kernel, 1, launch_model).launch.si();
+  };
+  EXPECT_DOUBLE_EQ(launch(KernelKind::transpose, true), 0);
+  EXPECT_DOUBLE_EQ(launch(KernelKind::transpose, false), 2);
+  EXPECT_DOUBLE_EQ(launch(KernelKind::convolution, true), 5);
+}
+
 // Without a synchronization at its end an iteration overlaps the next: the longer of 3 * 2 s on the CPU and 3
 // * 1 s on the GPU.
 TEST(Timeline, OverlapsTheNext) {
