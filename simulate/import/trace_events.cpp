@@ -97,7 +97,9 @@ class Reader : public nlohmann::json_sax<Json> {
   bool parse_error(std::size_t position, const std::string& token, const Json::exception&) override {
     // Kineto writes the result of a division by 0 as it is.
     constexpr std::string_view kNoNumbers[] = {"na", "-n", "i", "N", "I"};  // where the parser stops
-    if (!token.starts_with('"') &&                                          // a text that is cut off
+    const bool cut_off =
+        token.starts_with('"') && token.find('"', 1) == token.npos;  // a text without its end
+    if (!cut_off &&
         std::ranges::any_of(kNoNumbers, [&](std::string_view text) { return token.ends_with(text); }))
       fail("nan or inf at byte " + std::to_string(position) +
            ", which JSON has not; expected 0 in its place, as sed -E 's/: *-?(nan|inf)/: 0/Ig' writes it");
