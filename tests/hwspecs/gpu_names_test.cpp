@@ -67,6 +67,7 @@ TEST(GpuNames, EveryCardByTheNameOfItsDriver) {
       {"b300", {"NVIDIA B300 SXM6 AC"}},
       {"gb200", {"NVIDIA GB200"}},
       {"gb300", {"NVIDIA GB300"}},
+      {"gh200_96gb", {"NVIDIA GH200", "NVIDIA GH200 480GB"}},
       {"gtx1070", {"NVIDIA GeForce GTX 1070", "GeForce GTX 1070"}},
       {"gtx1080", {"NVIDIA GeForce GTX 1080", "GeForce GTX 1080"}},
       {"gtx1080ti", {"NVIDIA GeForce GTX 1080 Ti", "GeForce GTX 1080 Ti"}},
