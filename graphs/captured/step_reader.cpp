@@ -93,7 +93,7 @@ class StepReader {
   void require_version() const {
     if (!root_.is_map() || !root_.has("format") || !root_.at("format").is_text() ||
         root_.at("format").text(kLongestText) != "tbdsim step")
-      root_.fail("a step file: \"format\": \"tbdsim step\"");
+      root_.fail("a step file: \"format\": \"tbdsim step\" ('tbd-sim import' reads files of other programs)");
     if (!root_.has("version")) root_.fail("a key 'version'");
     const JsonNode version = root_.at("version");
     if (version.whole(0, kMostOfSize) != kVersion)

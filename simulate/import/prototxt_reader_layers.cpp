@@ -269,6 +269,9 @@ NetworkTensor PrototxtReader::slice(const Site& site) {
   const std::int64_t parts = std::ssize(tops);
   for (std::int64_t i = 1; points.empty() && i < parts; ++i) points.push_back(all / parts * i);
   if (std::ssize(points) < parts - 1 || parts < 1) points = Sides(tops.size(), all);
+  if (std::ssize(points) >= parts)
+    builder_.fail(fmt::format("{}: {} slice_point of {} tops; expected one fewer than tops",
+                              in_quotes(site.name), points.size(), parts));
   points.push_back(all);
   std::int64_t before = 0;
   for (std::size_t i = 0; i < tops.size(); ++i) {

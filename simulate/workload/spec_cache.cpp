@@ -214,9 +214,29 @@ ModelFile SpecCache::step_of(const std::string& name) const {
   return captured_model(catalog_.find(Kind::model, name));
 }
 
+namespace {
+
+// Throws UsageError for a network, or weights, in another program's format.
+void require_model_format(const std::string& name) {
+  for (const char* ending : {".onnx", ".prototxt"}) {
+    if (name.ends_with(ending))
+      throw UsageError(in_quotes(name) + " is no model file; expected one, as 'tbd-sim import " + name +
+                       " -o DIR' writes it");
+  }
+  for (const char* ending : {".pt", ".pth", ".h5", ".keras", ".safetensors", ".ckpt", ".pb"}) {
+    if (name.ends_with(ending))
+      throw UsageError(in_quotes(name) +
+                       " holds weights; expected a model file, or a training step that is captured in Python "
+                       "(docs/capture.md)");
+  }
+}
+
+}  // namespace
+
 std::shared_ptr<const ModelFile> SpecCache::model(const std::string& name) {
   if (other_ != nullptr && !changes("model")) return other_->model(name);
   return cached(models_, name, [&] {
+    require_model_format(name);
     if (is_path(name) && is_config_file(catalog_.find(Kind::model, name))) return config_of(name);
     if (is_path(name) && is_step_file(name)) return step_of(name);
     ModelFile file =

@@ -134,6 +134,9 @@ TEST(Prototxt, RefusesWhatNoLayerComputes) {
               HasSubstr("n.prototxt: operators without a layer of tbd-sim: Python (2, at 'proposal')"));
   EXPECT_THAT(refusal(layer("Slice", "s", "data", "top: \"t\" slice_param { slice_point: 9 }")),
               HasSubstr("'s': slice_point: a part of 9 of 6"));
+  EXPECT_THAT(
+      refusal(layer("Slice", "s", "data", "top: \"t\" slice_param { slice_point: 2 slice_point: 4 }")),
+      HasSubstr("'s': 2 slice_point of 2 tops; expected one fewer"));
   EXPECT_THAT(refusal(layer("Power", "p", "data", "power_param { scale: half }")),
               HasSubstr("'p': scale: 'half'; expected a number"));
   EXPECT_THAT(refusal(layer("Deconvolution", "d", "data",

@@ -181,5 +181,15 @@ TEST(Lists, NameWhatModelFilesMaySay) {
   EXPECT_THAT(page, HasSubstr(optimizers));
 }
 
+TEST(TypedNames, FilesOfOtherProgramsSayWhatToDo) {
+  const auto said = [](const std::string& model) {
+    return test::run({"--gpu", "titanxp", "--batch", "8", "--model", model}).err;
+  };
+  EXPECT_THAT(said("net.onnx"), HasSubstr("'tbd-sim import net.onnx -o DIR' writes it"));
+  EXPECT_THAT(said("somewhere/model.pth"), HasSubstr("holds weights; expected a model file"));
+  EXPECT_THAT(said(std::string(TBDSIM_SOURCE_DIR) + "/tests/import/files/keras2_nested.json"),
+              HasSubstr("'tbd-sim import' reads files of other programs"));
+}
+
 }  // namespace
 }  // namespace tbdsim
