@@ -18,7 +18,7 @@ TEST(BetweenMachines, ArraysLieOnServersInTurn) {
   EXPECT_DOUBLE_EQ(fullest_in_turn({}, 1, 4), 1);
 }
 
-// Of 4 machines one server has twice the mean, half of all bytes S: it sends S / 2 to each of three workers,
+// One server of 4 machines has twice the mean, half of all bytes S: it sends S / 2 to each of three workers,
 // its own worker the half that lies elsewhere, 2 S together. Alike servers send 3 / 4 S, as their workers do.
 // Each of two machines sends S, wherever the arrays lie.
 TEST(BetweenMachines, ALargeArrayLoadsOneMachinesNetwork) {
