@@ -98,6 +98,14 @@ NetworkTensor KerasConversion::add(const KerasSite& site, const std::string& typ
   return builder_.add(type, site.name, from, std::move(shape), std::move(keys));
 }
 
+NetworkTensor KerasConversion::cut(const KerasSite& site, const NetworkTensor& image,
+                                   const std::vector<std::int64_t>& shape) {
+  builder_.fix_shapes();
+  std::vector<SpecTree> dims;
+  for (const std::int64_t side : shape) dims.push_back(spec_number(side));
+  return add(site, "slice", {image}, shape, {{"dims", spec_list(dims)}});
+}
+
 LayerKeys KerasConversion::of_weights(const KerasSite& site, LayerKeys keys) {
   const auto owner = owners_.find({&site.layer, site.part});
   if (owner != owners_.end()) keys.emplace_back("tied_to", spec_text(owner->second));

@@ -56,6 +56,9 @@ class KerasConversion {
   [[nodiscard]] NetworkTensor in(const KerasSite& site, std::size_t number = 0);
   NetworkTensor add(const KerasSite& site, const std::string& type, const std::vector<NetworkTensor>& from,
                     std::vector<std::int64_t> shape, LayerKeys keys = {});
+  // The part of an image that has this shape; fixes the sizes of the network.
+  NetworkTensor cut(const KerasSite& site, const NetworkTensor& image,
+                    const std::vector<std::int64_t>& shape);
   // The keys with those that a layer with weights has: `tied_to` where an earlier call has them, `frozen`
   // where they are not trained. `set_owner` remembers the first.
   [[nodiscard]] LayerKeys of_weights(const KerasSite& site, LayerKeys keys);

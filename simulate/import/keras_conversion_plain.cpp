@@ -132,10 +132,7 @@ NetworkTensor crop(KerasConversion& net, const KerasSite& site) {
   const Sides shape = {from.shape[0], net.number(site, "height"), net.number(site, "width")};
   if (shape[1] > from.shape[1] || shape[2] > from.shape[2]) return net.unsupported(site, "to a larger image");
   if (shape == from.shape) return from;
-  net.builder().fix_shapes();
-  return net.add(
-      site, "slice", {from}, shape,
-      {{"dims", spec_list({spec_number(shape[0]), spec_number(shape[1]), spec_number(shape[2])})}});
+  return net.cut(site, from, shape);
 }
 
 NetworkTensor each_element(KerasConversion& net, const KerasSite& site) {

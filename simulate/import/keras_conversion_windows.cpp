@@ -203,10 +203,7 @@ NetworkTensor cropped(KerasConversion& net, const KerasSite& site) {
   const auto off = ends(net, site, "cropping");
   const Sides shape = {from.shape[0], from.shape[1] - off[0] - off[1], from.shape[2] - off[2] - off[3]};
   if (shape[1] < 1 || shape[2] < 1) net.fail(site, "leaves nothing of its image; expected less cropping");
-  net.builder().fix_shapes();
-  return net.add(
-      site, "slice", {from}, shape,
-      {{"dims", spec_list({spec_number(shape[0]), spec_number(shape[1]), spec_number(shape[2])})}});
+  return net.cut(site, from, shape);
 }
 
 // The mean or maximum of all pixels, or of a sequence's positions: a number for each channel.

@@ -9,31 +9,15 @@
 #include "simulate/import/recognise.h"
 #include "tests/hwspecs/message_of.h"
 #include "tests/import/files.h"
-#include "tests/support/cli.h"
-#include "tests/support/temp_dir.h"
+#include "tests/import/network_counts.h"
 
 namespace tbdsim {
 namespace {
 
+using test::Counts;
+using test::counts_of;
 using testing::HasSubstr;
 using testing::Not;
-
-struct Counts {
-  std::int64_t parameters = 0, forward_macs = 0;
-  friend bool operator==(const Counts&, const Counts&) = default;
-};
-std::ostream& operator<<(std::ostream& out, const Counts& counts) {
-  return out << counts.parameters << " parameters, " << counts.forward_macs << " MAC";
-}
-
-Counts counts_of(const ImportedFile& file) {
-  const test::TempDir dir;
-  const std::string path = dir.write("model.yaml", file.text).string();
-  const test::CliResult shown = test::run({"show", path, "--format", "json"});
-  EXPECT_EQ(shown.exit_code, 0) << shown.err;
-  const auto totals = nlohmann::json::parse(shown.out).at("totals").at(0);
-  return {totals.at("parameters").get<std::int64_t>(), totals.at("forward_macs").get<std::int64_t>()};
-}
 
 Counts counts_of(const std::string& file) {
   return counts_of(keras_json_network(read_file(test::import_file(file), 1'000'000), file, {}));

@@ -8,22 +8,16 @@
 #include "simulate/import/network_files.h"
 #include "tests/hwspecs/message_of.h"
 #include "tests/import/files.h"
+#include "tests/import/network_counts.h"
 #include "tests/support/cli.h"
 #include "tests/support/temp_dir.h"
 
 namespace tbdsim {
 namespace {
 
+using test::Counts;
 using test::import_file;
 using testing::HasSubstr;
-
-struct Counts {
-  std::int64_t parameters = 0, forward_macs = 0;
-  friend bool operator==(const Counts&, const Counts&) = default;
-};
-std::ostream& operator<<(std::ostream& out, const Counts& counts) {
-  return out << counts.parameters << " parameters, " << counts.forward_macs << " MAC";
-}
 
 // Counts that `show` tells of an imported file.
 Counts imported(const std::string& file, const std::vector<std::string>& more = {}) {
@@ -33,13 +27,10 @@ Counts imported(const std::string& file, const std::vector<std::string>& more = 
   const test::CliResult result = test::run(arguments);
   EXPECT_EQ(result.exit_code, 0) << result.err;
   const std::string path = (dir.path() / (std::filesystem::path(file).stem().string() + ".yaml")).string();
-  const test::CliResult shown = test::run({"show", path, "--format", "json"});
-  EXPECT_EQ(shown.exit_code, 0) << shown.err;
-  const auto totals = nlohmann::json::parse(shown.out).at("totals").at(0);
   const test::CliResult predicted =
       test::run({"--model", path, "--framework", "pytorch", "--gpu", "v100_sxm2_16gb", "--batch", "32"});
   EXPECT_EQ(predicted.exit_code, 0) << predicted.err;
-  return {totals.at("parameters").get<std::int64_t>(), totals.at("forward_macs").get<std::int64_t>()};
+  return test::counts_of_model(path);
 }
 
 // TalwalkarLab/paleo nets/alex_v2.json: 50,303,912 parameters, 736,555,776 multiply-adds.

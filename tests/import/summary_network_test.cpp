@@ -8,26 +8,18 @@
 #include "hwspecs/base/file.h"
 #include "tests/hwspecs/message_of.h"
 #include "tests/import/files.h"
+#include "tests/import/network_counts.h"
 #include "tests/support/cli.h"
 #include "tests/support/temp_dir.h"
 
 namespace tbdsim {
 namespace {
 
+using test::counts_of;
 using test::import_file;
 using testing::HasSubstr;
 
 std::string text_of(const std::string& file) { return read_file(import_file(file), 1'000'000); }
-
-// Parameters and multiply-adds of the model that a summary becomes.
-std::pair<std::int64_t, std::int64_t> counts_of(const ImportedFile& file) {
-  const test::TempDir dir;
-  const std::string path = dir.write("model.yaml", file.text).string();
-  const test::CliResult shown = test::run({"show", path, "--format", "json"});
-  EXPECT_EQ(shown.exit_code, 0) << shown.err;
-  const auto totals = nlohmann::json::parse(shown.out).at("totals").at(0);
-  return {totals.at("parameters").get<std::int64_t>(), totals.at("forward_macs").get<std::int64_t>()};
-}
 
 std::string refusal(const std::string& text, const GivenValues& given = {}) {
   return test::message_of<SpecError>([&] { (void)keras_network(text, "k.txt", given); });
@@ -69,7 +61,7 @@ TEST(KerasSummary, OldOnesToo) {
       " dense (Dense)               (None, 10)                2570      \n"
       "=================================================================\n"
       "Total params: 2,682\n";
-  EXPECT_EQ(counts_of(keras_network(text, "k.txt", {})).first, 2'682);
+  EXPECT_EQ(counts_of(keras_network(text, "k.txt", {})).parameters, 2'682);
 }
 
 // A narrow terminal cuts types; a model inside of another shows none of its layers.
@@ -90,7 +82,7 @@ TEST(KerasSummary, NamesThatLinesCutAreJoined) {
       "Total params: 2752\n";
   const ImportedFile file = keras_network(kSummary, "k.txt", {});
   EXPECT_THAT(file.text, HasSubstr("name: \"expanded_conv_depthwise_relu\""));
-  EXPECT_EQ(counts_of(file).first, 432 + 2304 + 16);
+  EXPECT_EQ(counts_of(file).parameters, 432 + 2304 + 16);
 }
 
 // summary(expand_nested=True) of Keras 3: layers of a Sequential follow it, three blanks to the right.
@@ -108,7 +100,7 @@ TEST(KerasSummary, LayersOfASequentialInsideAreRead) {
       "│ dense_1 (Dense)                 │ (None, 10)             │        40,970 │\n";
   const ImportedFile file = keras_network(kSummary, "k.txt", {});
   EXPECT_THAT(file.text, HasSubstr("name: \"depthwise_conv2d\""));
-  EXPECT_EQ(counts_of(file).first, 224 + 80 + 144 + 40'970);
+  EXPECT_EQ(counts_of(file).parameters, 224 + 80 + 144 + 40'970);
 }
 
 // Where not all is a chain, the column says what reads the model inside and what that reads.
@@ -122,7 +114,7 @@ TEST(KerasSummary, ASequentialInsideIsConnectedByItsName) {
       "│ sum (Add)                  │ (None, 8, 8, 4)    │         0 │ inner[0][0], beside[0][0]     │\n"
       "│ flatten (Flatten)          │ (None, 256)        │         0 │ sum[0][0]                     │\n";
   const ImportedFile file = keras_network(kSummary, "k.txt", {});
-  EXPECT_EQ(counts_of(file).first, 40);
+  EXPECT_EQ(counts_of(file).parameters, 40);
   EXPECT_THAT(file.text, HasSubstr("name: \"sum\""));
 }
 
@@ -144,8 +136,8 @@ TEST(KerasSummary, LayersOfAFunctionalInsideAreReadWhereTheyAreAChain) {
       " dense (Dense)               (None, 10)                2570      \n";
   const std::string whole =
       head + " input_1 (InputLayer)        [(None, 8, 8, 3)]         0         \n" + inside;
-  EXPECT_EQ(counts_of(keras_network(whole, "k.txt", {})).first, 224 + 36 + 2'570);
-  EXPECT_EQ(counts_of(keras_network(head + inside, "k.txt", {})).first, 224 + 36 + 2'570);
+  EXPECT_EQ(counts_of(keras_network(whole, "k.txt", {})).parameters, 224 + 36 + 2'570);
+  EXPECT_EQ(counts_of(keras_network(head + inside, "k.txt", {})).parameters, 224 + 36 + 2'570);
   std::string joins = whole;
   joins.replace(joins.find("conv2d_1 (Conv2D)"), 17, "add_1 (Add)      ");
   EXPECT_THAT(refusal(joins), HasSubstr("'add_1': reads several layers of a model inside of another"));
@@ -198,7 +190,7 @@ TEST(KerasSummary, SaysWhatIsMissing) {
 // torchvision's alexnet: 61,100,840 parameters, 714,188,480 multiply-adds.
 TEST(TorchinfoSummary, AlexNetHasItsPublishedCounts) {
   const ImportedFile file = torchinfo_network(text_of("torchinfo_alexnet.txt"), "torchinfo_alexnet.txt");
-  EXPECT_EQ(counts_of(file), (std::pair<std::int64_t, std::int64_t>{61'100'840, 714'188'480}));
+  EXPECT_EQ(counts_of(file), (test::Counts{61'100'840, 714'188'480}));
 }
 
 // row_settings=("ascii_only", "var_names"): no numbers of depth, which indents tell. 8*3*9 + 8 and 8*4*4*10
@@ -214,7 +206,7 @@ TEST(TorchinfoSummary, WithoutDepthsGoesByIndents) {
       "+ Linear (head)              [1, 128]           [1, 10]            1,290       --\n"
       "=====\n";
   const ImportedFile file = torchinfo_network(kSummary, "t.txt");
-  EXPECT_EQ(counts_of(file).first, 224 + 1'290);
+  EXPECT_EQ(counts_of(file).parameters, 224 + 1'290);
   EXPECT_THAT(file.text, HasSubstr("name: \"head\""));
 }
 
@@ -229,7 +221,7 @@ TEST(TorchinfoSummary, WithNarrowColumnsIsRead) {
       "+ Flatten: 1-3                           [1, 8, 4, 4] [1, 128]   --         --\n"
       "+ Linear: 1-4                            [1, 128]   [1, 10]    1,290      --\n"
       "=====\n";
-  EXPECT_EQ(counts_of(torchinfo_network(kSummary, "t.txt")).first, 224 + 1'290);
+  EXPECT_EQ(counts_of(torchinfo_network(kSummary, "t.txt")).parameters, 224 + 1'290);
 }
 
 TEST(TorchinfoSummary, SaysWhatIsMissing) {
