@@ -54,7 +54,7 @@ inline constexpr Choice kImplicit{Algorithm::implicit_gemm, 128, 64, 1};
 }
 
 [[nodiscard]] inline double seconds(const ConvCall& call, const Choice& choice, const Hardware& hardware,
-               const AchievedFraction<double>& sustained) {
+                                    const AchievedFraction<double>& sustained) {
   const auto p = start_values();
   return ConvFamily::time<double>(call, choice, hardware, sustained, p).total;
 }

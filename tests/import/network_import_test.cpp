@@ -1,6 +1,5 @@
 // Networks of other tools become models whose parameters and multiply-adds are those that are published.
 #include <gmock/gmock.h>
-#include <nlohmann/json.hpp>
 
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/file.h"

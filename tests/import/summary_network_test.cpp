@@ -2,7 +2,6 @@
 #include "simulate/import/summary_network.h"
 
 #include <gmock/gmock.h>
-#include <nlohmann/json.hpp>
 
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/file.h"
